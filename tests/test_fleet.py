@@ -444,6 +444,75 @@ def test_an_agent_that_is_killed_ends_the_others_part(apart):
     assert server.ended(run, 60)["state"] == "done"
 
 
+@pytest.mark.parametrize("way", ["killed", "cut off"])
+def test_a_run_goes_on_without_an_agent_that_is_lost(apart, way):
+    """By `on_agent_loss: continue`: the others send to the end, and the result states what is missing and doubts what depends on it."""
+    apart.lab.veth(apart.controller, "veth2", apart.router.router, "r2")
+    apart.router.router.ip("address", "add", "10.0.2.1/24", "dev", "r2")
+    server = apart.begin()
+    apart.router.count([7001, 7002, 7003])
+    duration, rate = TTL_S + LATE_S + 4, 1000
+    profile = apart.profile(f"{rate}pps", load={"duration": f"{duration}s", "drain": "300ms", "on_agent_loss": "continue"})
+    profile["ports"]["here"] = {"device": "afpacket:veth2", "ip": "10.0.2.2/24", "gateway": "10.0.2.1"}
+    whole = {"name": "whole", "from": "west", "to": "here", "packet": [{"ipv4": {"dst": "10.0.2.2"}}, {"udp": {"dst": 7003}}]}
+    profile["streams"].append(whole | {"size": "128B", "rate": f"{rate}pps"})
+    profile["criteria"] = {"streams.east.loss_ratio": "< 1%", "streams.whole.loss_ratio": "< 1%"}
+    run = server.start(profile=profile)
+    server.sends(run, 500)
+    if way == "killed":
+        apart.agents["a2"].kill()
+        apart.agents["a2"].wait()
+    else:
+        apart.east.run("nft", "-f", "-", input=CUT)
+    gone = time.monotonic()
+
+    def warned():
+        return [text for text in server.get(f"/api/v1/runs/{run['id']}")["warnings"] if "continues without a machine: agent 'a2' is lost" in text]
+
+    wait_until(warned, "the warning", 30)
+    assert time.monotonic() - gone < TTL_S + 1 + LATE_S
+    west = apart.router.counted()["forwarded_7002"]
+    (last,) = [document["streams"] for name, document in server.events(f"/api/v1/runs/{run['id']}/events?every_s=0.2") if name == "live"][-1:]
+    over = server.ended(run, 60)
+    counted = apart.router.counted()
+    # It sends nothing any more, and nobody does in its place.
+    assert counted["forwarded_7002"] == west
+    assert over["state"] == "interrupted" and over["reason"].startswith("incomplete: agent 'a2' is lost: it was silent for 3 s; its load ran for "), over
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    streams, (first, lost, _) = result["streams"], result["agents"]
+    asked = rate * duration
+    assert streams["whole"]["tx"] == streams["whole"]["rx"] == counted["forwarded_7003"] == asked, streams["whole"]
+    assert streams["east"]["tx"] == asked and last["tx"][0] >= asked - rate, (streams["east"], last)
+    assert "lost" not in first and lost["name"] == "a2", result["agents"]
+    loss = lost["lost"]
+    assert loss["asked_s"] == duration and 0 < loss["ran_s"] <= loss["lost_s"] < duration, loss
+    assert loss["asked_packets"] == asked and 0 < loss["sent_packets"] == streams["west"]["tx"] <= west, loss
+    verdict = result["verdict"]
+    assert not verdict["valid"] and verdict["faults"][0] == over["reason"], verdict
+    # Packets to its port are neither received nor lost by the device.
+    doubt = verdict["holds"]["streams.east.lost"]
+    assert (doubt["holds"], doubt["lower"], doubt["upper"]) == (False, 0, streams["east"]["lost"]), doubt
+    assert verdict["holds"]["streams.west.tx"]["lower"] == streams["west"]["tx"]
+    doubted = {path for path, entry in verdict["holds"].items() if "is lost" in entry.get("reason", "")}
+    assert not any(path.startswith("streams.whole.") for path in doubted), doubted
+    assert {criterion["path"]: criterion["outcome"] for criterion in result["criteria"]} == {
+        "streams.east.loss_ratio": "cannot_judge",
+        "streams.whole.loss_ratio": "met",
+    }
+    assert result["overall"]["outcome"] == "cannot_judge", result["overall"]
+    # Nothing is left out of what the store has of the others.
+    trial = server.get(f"/api/v1/results/{run['id']}")["trials"][0]
+    assert sum(interval["streams"]["whole"].get("rx", 0) for interval in trial["intervals"]) == asked
+    # The agent is not of the run any more, and takes the next one.
+    if way == "killed":
+        apart.agents["a2"] = apart.agent("a2", apart.east, ports=["veth1"])
+    else:
+        apart.east.run("nft", "delete", "table", "inet", "cut")
+    wait_until(lambda: sees(server, "a2/veth1"), "the agent's ports", 30)
+    again = server.start(profile=apart.profile(duration="500ms"))
+    assert server.ended(again, 60)["state"] == "done"
+
+
 def test_latency_between_clocks_is_within_its_uncertainty(apart):
     """One agent's clock is ahead and runs faster: the true offset is in the stated interval, and one-way latency is without it."""
     offset, drift = 100_000_000, 20_000

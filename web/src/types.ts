@@ -60,6 +60,8 @@ export interface AgentResult {
   drift_ppb?: number | null;
   /** When its workers began to send, minus the common start, ns. */
   start_error_ns?: number | null;
+  /** Its loss, if it was lost and the run continued on the others (`load.on_agent_loss`). */
+  lost?: LossResult | null;
 }
 
 /** A class by itself. */
@@ -2194,6 +2196,22 @@ export interface LossPoint {
   groups_percent: number[];
   /** Load actually offered by the tester, percent of the line rate. */
   achieved_percent: number;
+}
+
+/** Loss of a machine of a run that continued on the others: what was asked of it, and what ran until when. */
+export interface LossResult {
+  /** Why it is lost. */
+  reason: string;
+  /** Duration of traffic that was asked of it, s. */
+  asked_s: number;
+  /** Time of its last counts, s since traffic started. All its numbers in the result are of that time. */
+  ran_s: number;
+  /** When the controller knew of the loss, s since traffic started. Its traffic had ended by then. */
+  lost_s: number;
+  /** Packets that were asked of it; absent if a stream of it has neither a rate nor a count. */
+  asked_packets?: number | null;
+  /** Packets that it had sent at its last counts. */
+  sent_packets: number;
 }
 
 /** The curve at one frame length. */

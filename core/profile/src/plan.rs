@@ -54,12 +54,25 @@ pub struct Plan {
     pub drain: Nanos,
     /// Behaviour of workers while nothing is due.
     pub polling: Polling,
+    /// Action of a run on several machines when one of them is lost.
+    pub on_agent_loss: OnAgentLoss,
     /// Warnings about the profile or a file it names: sentences for people.
     pub warnings: Vec<String>,
     /// Conditions for the run to pass.
     pub criteria: Vec<Criterion>,
     /// Links and device between the ports when the run is simulated.
     pub sim: SimPlan,
+}
+
+/// Action of a run on several machines when one of them is lost after the start. A load is never moved to another machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnAgentLoss {
+    /// All others end their traffic at once.
+    #[default]
+    Stop,
+    /// The others send on to the end of the run. The result states which machine was lost, and when.
+    Continue,
 }
 
 /// Behaviour of a worker while nothing is due.

@@ -1,9 +1,9 @@
 //! The documents themselves.
 
 use crate::{
-    AchievedResult, AgentResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, MachineResult,
-    Named, OverallResult, PortResult, ProtocolResult, RateChange, SessionResult, SimResult, StreamResult,
-    Verdict, WorkerResult,
+    AchievedResult, AgentResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, LossResult,
+    MachineResult, Named, OverallResult, PortResult, ProtocolResult, RateChange, SessionResult, SimResult,
+    StreamResult, Verdict, WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -89,6 +89,13 @@ impl ResultDocument {
         let lost = self.captures.iter().filter_map(|(port, capture)| Some((port, capture.error.as_ref()?)));
         let lost: Vec<String> = lost.map(|(port, error)| format!("capture on {port}: {error}")).collect();
         (!lost.is_empty()).then(|| lost.join("\n"))
+    }
+
+    /// Which machines were lost while the run continued on the others, and when; `None` if none was.
+    pub fn incomplete(&self) -> Option<String> {
+        let losses: Vec<String> =
+            self.agents.iter().filter_map(|agent| agent.lost.as_ref()).map(LossResult::sentence).collect();
+        (!losses.is_empty()).then(|| format!("incomplete: {}", losses.join("; ")))
     }
 }
 

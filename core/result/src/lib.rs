@@ -61,8 +61,8 @@ pub use stream::{
 };
 pub use trial::{
     AchievedPart, AchievedResult, AgentResult, CaptureResult, ClockResult, CoreMove, CriterionResult,
-    HoldsResult, MachineResult, Meaning, Outcome, OverallResult, ProcessUsage, ProtocolResult, RateChange,
-    SimResult, Verdict, WorkerResult,
+    HoldsResult, LossResult, MachineResult, Meaning, Outcome, OverallResult, ProcessUsage, ProtocolResult,
+    RateChange, SimResult, Verdict, WorkerResult,
 };
 pub use vrrp::{VrrpChangeResult, VrrpResult, VrrpRouterResult, VrrpRouterState};
 

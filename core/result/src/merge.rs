@@ -31,6 +31,8 @@ pub type GroupTimes = Named<Named<StreamResult>>;
 
 /// Remedy for a loss that a machine of the tester may have caused.
 const REMEDY: &str = "run again, with less load on that machine or at a lower rate";
+/// Remedy for figures of a machine that was lost.
+const ALL_THERE: &str = "run again once all machines of the run are there";
 
 impl Shares {
     /// The totals of all parts.
@@ -185,6 +187,11 @@ impl Shares {
             verdict.faults.extend(named(&own.faults));
             verdict.notes.extend(named(&own.notes));
         }
+        if let Some(incomplete) = merged.incomplete() {
+            verdict.valid = false;
+            verdict.faults.insert(0, incomplete.clone());
+            verdict.reasons.insert(0, incomplete);
+        }
         if !merged.streams.is_empty() && merged.streams.values().all(|row| row.tx == 0) {
             verdict.lack("no packet was sent".to_owned());
         }
@@ -222,7 +229,62 @@ impl Shares {
                 all.insert(format!("streams.{name}.{figure}"), entry);
             }
         }
+        self.doubt_lost(merged, &mut all);
         all
+    }
+
+    /// Limits what figures of machines that were lost say: their counts are of the last time they were heard, and packets to
+    /// and from them may have got lost with them.
+    fn doubt_lost(&self, merged: &ResultDocument, all: &mut Named<HoldsResult>) {
+        let loss = |part: &usize| merged.agents.get(*part).and_then(|agent| agent.lost.as_ref());
+        let mut doubt = |path: String, reason: &str, (lower, upper): (Option<f64>, Option<f64>)| {
+            let reason = Some(reason.to_owned());
+            let remedy = Some(ALL_THERE.to_owned());
+            all.insert(path, HoldsResult { lower, upper, reason, remedy, ..HoldsResult::default() });
+        };
+        let least = |n: u64| (Some(n as f64), None);
+        for (name, part) in &self.ports {
+            if let Some(loss) = loss(part) {
+                doubt(format!("ports.{name}"), &loss.reason, (None, None));
+            }
+        }
+        for (name, (from, to)) in &self.streams {
+            let Some(row) = merged.streams.get(name) else { continue };
+            let (sender, receiver) = (loss(from), to.as_ref().and_then(loss));
+            if let Some(loss) = sender {
+                doubt(format!("streams.{name}.tx"), &loss.reason, least(row.tx));
+                doubt(format!("streams.{name}.tx_bytes"), &loss.reason, least(row.tx_bytes));
+                doubt(format!("streams.{name}.offered_pps"), &loss.reason, (None, None));
+            }
+            if let Some(loss) = receiver {
+                doubt(format!("streams.{name}.rx"), &loss.reason, (row.rx.map(|rx| rx as f64), None));
+                doubt(
+                    format!("streams.{name}.rx_bytes"),
+                    &loss.reason,
+                    (row.rx_bytes.map(|rx| rx as f64), None),
+                );
+            }
+            let Some(loss) = sender.or(receiver) else { continue };
+            // Of packets to a machine that is lost, any may have arrived; how many more a lost one has sent is not known.
+            let most = |figure: Option<f64>| figure.filter(|_| sender.is_none());
+            let lost = most(row.lost.map(|lost| lost as f64));
+            doubt(format!("streams.{name}.lost"), &loss.reason, (Some(0.0), lost));
+            doubt(format!("streams.{name}.loss_ratio"), &loss.reason, (Some(0.0), most(row.loss_ratio)));
+        }
+        for (group, rows) in &self.groups {
+            for (row, members) in rows {
+                let ends = members.iter().filter_map(|member| self.streams.get(member));
+                let mut losses = ends.filter_map(|(from, to)| loss(from).or(to.as_ref().and_then(loss)));
+                if let Some(loss) = losses.next() {
+                    doubt(format!("groups.{group}.{row}"), &loss.reason, (None, None));
+                }
+            }
+        }
+        for (name, (client, server)) in &self.sessions {
+            if let Some(loss) = client.iter().chain(server).find_map(loss) {
+                doubt(format!("sessions.{name}"), &loss.reason, (None, None));
+            }
+        }
     }
 
     /// Whether a part is where a figure was measured.
@@ -319,6 +381,7 @@ fn sum(parts: &[&StreamResult], sent: Option<Option<u64>>, times: Option<&Stream
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LossResult;
 
     fn shares() -> Shares {
         Shares {
@@ -368,6 +431,41 @@ mod tests {
         let holds = &merged.verdict.holds["streams.there.lost"];
         assert!(!holds.holds && holds.upper == Some(3.0));
         assert!(!merged.verdict.holds.contains_key("streams.back.lost"));
+    }
+
+    #[test]
+    fn figures_of_a_lost_machine_have_bounds_or_are_void() {
+        // 30 packets more were sent to the second machine, and its last counts are old.
+        let one = document(sent(100), arrived(80), StreamResult::default(), true);
+        let other = document(arrived(60), sent(70), StreamResult::default(), true);
+        let loss = LossResult { reason: "agent 'a2' is lost".to_owned(), ..LossResult::default() };
+        let agents = vec![AgentResult::default(), AgentResult { lost: Some(loss), ..AgentResult::default() }];
+        let mut merged = shares().result(&[&one, &other], None, agents);
+        assert!(
+            !merged.verdict.valid && merged.verdict.faults[0].starts_with("incomplete: agent 'a2' is lost")
+        );
+        let decided = |path: &str, bound: f64, is_met: &dyn Fn(f64) -> bool| {
+            merged.standing(path).decide(bound, is_met)
+        };
+        // The 40 that are missing may all have arrived, or none.
+        assert_eq!(merged.streams["there"].lost, Some(40));
+        assert_eq!(decided("streams.there.lost", 41.0, &|lost| lost < 41.0), Some(true));
+        assert_eq!(decided("streams.there.lost", 10.0, &|lost| lost < 10.0), None);
+        assert_eq!(decided("streams.there.tx", 100.0, &|tx| tx == 100.0), Some(true));
+        // It has sent at least what it had counted; how many of these were lost is not known.
+        assert_eq!(decided("streams.back.tx", 70.0, &|tx| tx >= 70.0), Some(true));
+        assert_eq!(decided("streams.back.tx", 80.0, &|tx| tx >= 80.0), None);
+        assert_eq!(decided("streams.back.lost", 1_000.0, &|lost| lost < 1_000.0), None);
+        for path in ["ports.east.tx_packets", "groups.all.sum.rx", "sessions.web.completed"] {
+            assert_eq!(decided(path, 0.0, &|n| n >= 0.0), None, "{path}");
+        }
+        assert_eq!(
+            decided("ports.west.tx_packets", 0.0, &|n| n == 0.0),
+            Some(false),
+            "it was not measured here"
+        );
+        merged.achieved = None;
+        assert_eq!(merged.decide().overall(), crate::Overall::CannotJudge);
     }
 
     #[test]

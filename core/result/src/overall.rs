@@ -44,6 +44,9 @@ impl OverallResult {
 /// Remedy where less than half succeeded because of the tester and not the device.
 const LOWER: &str = "lower the rate, use more cores (--cores), or give the workers dedicated cores";
 
+/// Remedy where a machine of the run was lost.
+const COME_BACK: &str = "run again once all machines of the run are there";
+
 impl ResultDocument {
     /// Decides the outcome: by the criteria, or without any, by whether most of the load succeeded and losses and
     /// failures are known.
@@ -61,6 +64,9 @@ impl ResultDocument {
                 return OverallResult::new(Overall::CannotJudge, Some(fault.clone()), None);
             }
             return OverallResult::new(Overall::Failed, Some(achieved.summary.clone()), None);
+        }
+        if let Some(reason) = self.incomplete() {
+            return OverallResult::new(Overall::CannotJudge, Some(reason), Some(COME_BACK));
         }
         if let Some(first) = self.verdict.lacks.first() {
             return OverallResult::new(Overall::Failed, Some(first.clone()), None);

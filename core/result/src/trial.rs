@@ -50,6 +50,35 @@ part! {
         /// When its workers began to send, minus the common start, ns.
         #[serde(skip_serializing_if = "Option::is_none")]
         start_error_ns: Option<i64> = NANOS;
+        /// Its loss, if it was lost and the run continued on the others (`load.on_agent_loss`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<LossResult> = PART;
+    }
+}
+
+part! {
+    /// Loss of a machine of a run that continued on the others: what was asked of it, and what ran until when.
+    pub struct LossResult {
+        /// Why it is lost.
+        reason: String = TEXT;
+        /// Duration of traffic that was asked of it, s.
+        asked_s: f64 = SECONDS;
+        /// Time of its last counts, s since traffic started. All its numbers in the result are of that time.
+        ran_s: f64 = SECONDS;
+        /// When the controller knew of the loss, s since traffic started. Its traffic had ended by then.
+        lost_s: f64 = SECONDS;
+        /// Packets that were asked of it; absent if a stream of it has neither a rate nor a count.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asked_packets: Option<u64> = COUNT;
+        /// Packets that it had sent at its last counts.
+        sent_packets: u64 = COUNT;
+    }
+}
+
+impl LossResult {
+    /// The loss in words.
+    pub fn sentence(&self) -> String {
+        format!("{}; its load ran for {:.1} s of {:.1} s", self.reason, self.ran_s, self.asked_s)
     }
 }
 

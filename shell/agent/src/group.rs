@@ -6,12 +6,13 @@
 //!
 //! Not here: adding up documents (`result::merge`) and sums (`engine::RawTimes`).
 //!
-//! Invariants: nothing is sent before all are ready. When one is lost, all others are ended at once: a load is never moved,
-//! and never continues in part.
+//! Invariants: nothing is sent before all are ready. When one is lost, all others are ended at once, unless the profile lets them
+//! continue (`load.on_agent_loss`); then the result states what is missing. A load is never moved.
 
 use crate::child::Process;
 use crate::clocks::Comparison;
 use crate::control::{Control, Inbox, Request, Requests, Wanted, channel};
+use crate::loss::{Loss, still};
 use crate::lost::Lost;
 use crate::message::{Batch, Clock, End, Full, Order, Refusal, RunEnd, ToAgent};
 use crate::part::{FromPart, Peers, PortCard};
@@ -21,6 +22,7 @@ use ::clocks::{ErrorRange, Shortest};
 use api::{Latency, Live};
 use engine::{Command, CommandError, PendingReply, Promise, RawRow, RawTimes, Reply};
 use profile::Plan;
+use profile::plan::OnAgentLoss;
 use result::merge::Shares;
 use result::{
     AgentResult, IntervalDocument, LatencyResult, Named, ProtocolStates, ResultDocument, StreamResult,
@@ -46,6 +48,8 @@ const TICK_S: f64 = 0.1;
 const LATE_AFTER: usize = 10;
 /// Time in which agents calibrate their clocks and start, s: it counts for their drift.
 const BEFORE_START_S: f64 = 2.0;
+/// Largest drift of two clocks that were compared once only, parts per million: of quartz crystals, 50 each.
+const DRIFT_MAX_PPM: f64 = 100.0;
 /// Resolution of clocks of one machine, ns.
 const READING_NS: u64 = 1_000;
 
@@ -202,6 +206,8 @@ struct Part {
     batch: Option<Batch>,
     intervals: VecDeque<(IntervalDocument, RawTimes)>,
     ended: Option<Result<End, Lost>>,
+    /// Its loss, if the others continue.
+    loss: Option<Loss>,
 }
 
 /// A command to several agents.
@@ -222,6 +228,8 @@ struct Group<'a> {
     /// Steps that all parts have done.
     has_opened: bool,
     has_started: bool,
+    /// The common start, by the controller's clock.
+    start: Nanos,
     has_stopped: bool,
     has_sent: bool,
     /// Which part failed first: the others were given up.
@@ -250,6 +258,7 @@ impl<'a> Group<'a> {
             joint: Vec::new(),
             has_opened: false,
             has_started: false,
+            start: Nanos::ZERO,
             has_stopped: false,
             has_sent: false,
             failed: None,
@@ -292,7 +301,7 @@ impl<'a> Group<'a> {
             FromMember::Ended(ended, compared) => {
                 part.compared_after = compared;
                 part.ended = Some(ended);
-                self.take_end(index);
+                self.take_end(index, attendant);
             }
         }
         self.go_on(attendant);
@@ -322,17 +331,47 @@ impl<'a> Group<'a> {
     }
 
     /// Consequences of the end of a part.
-    fn take_end(&mut self, index: usize) {
-        let fails =
-            !matches!(self.parts.get(index).and_then(|part| part.ended.as_ref()), Some(Ok(End::Run(_))));
-        if fails && self.failed.is_none() {
-            self.failed = Some(index);
-            for (_, control) in self.active() {
-                control.give_up("another machine of the run failed");
-            }
-        } else if !self.has_sent {
+    fn take_end(&mut self, index: usize, attendant: &mut dyn Attendant) {
+        match self.parts.get(index).and_then(|part| part.ended.as_ref()) {
             // Its traffic is over before the others': so is the run.
-            self.stop();
+            Some(Ok(End::Run(_))) if !self.has_sent => self.stop(),
+            Some(Ok(End::Run(_))) => {}
+            Some(Err(lost)) if self.continues_without(index) => {
+                let reason = lost.reason.clone();
+                self.lose(index, reason, attendant);
+            }
+            _ if self.failed.is_none() => {
+                // If all are lost, the first loss is the reason.
+                self.failed = self.parts.iter().position(|part| part.loss.is_some()).or(Some(index));
+                for (_, control) in self.active() {
+                    control.give_up("another machine of the run failed");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the run continues without a part that is lost: there must be others.
+    fn continues_without(&self, index: usize) -> bool {
+        let is_whole = |part: &Part| matches!(part.ended, None | Some(Ok(End::Run(_))));
+        let mut others = self.parts.iter().enumerate().filter(|(other, _)| *other != index);
+        self.plan.on_agent_loss == OnAgentLoss::Continue
+            && self.has_started
+            && self.failed.is_none()
+            && others.any(|(_, part)| is_whole(part))
+    }
+
+    /// Lets the others continue without a part: its last counts stay.
+    fn lose(&mut self, index: usize, reason: String, attendant: &mut dyn Attendant) {
+        let known = Nanos(os::clock::monotonic_ns().saturating_sub(self.start.0));
+        let Some(part) = self.parts.get_mut(index) else { return };
+        let reason = named(&part.title, reason);
+        attendant.machine_lost(&reason);
+        part.loss = Some(Loss::new(reason, known, part.full.take(), part.batch.take()));
+        part.full = part.loss.as_ref().map(Loss::full);
+        if let Some((live, raw)) = &mut part.live {
+            still(live);
+            *raw = RawRow::sum(std::iter::empty());
         }
     }
 
@@ -388,7 +427,7 @@ impl<'a> Group<'a> {
     }
 
     /// Gives all parts one start.
-    fn start(&self, attendant: &mut dyn Attendant) {
+    fn start(&mut self, attendant: &mut dyn Attendant) {
         let clocks: Vec<&(Clock, Line)> = self.parts.iter().filter_map(|part| part.clock.as_ref()).collect();
         if let Some((clock, _)) = clocks.first() {
             attendant.starts(clock.clone(), &Line::all(clocks.iter().map(|(_, line)| line)));
@@ -396,6 +435,7 @@ impl<'a> Group<'a> {
         let trips = self.parts.iter().filter_map(|part| part.compared.map(|compared| compared.round_trip_ns));
         let trip = trips.max().unwrap_or(0);
         let at = Nanos(os::clock::monotonic_ns() + LEAD_NS + LEAD_TRIPS * trip);
+        self.start = at;
         for (_, control) in self.active() {
             drop(control.request(Command::StartAt(at)));
         }
@@ -436,6 +476,9 @@ impl<'a> Group<'a> {
             _ => None,
         };
         let owner = port.and_then(|port| self.shares.ports.get(port)).copied();
+        if let Some(loss) = owner.and_then(|owner| self.parts.get(owner)?.loss.as_ref()) {
+            return promise.keep(Err(CommandError::Refused(loss.reason().to_owned())));
+        }
         let any = owner.is_none() && matches!(command, Command::Protocol(_) | Command::AskProtocols { .. });
         let meant = self
             .parts
@@ -449,7 +492,8 @@ impl<'a> Group<'a> {
 
     /// The time, in intervals, that all parts with something to show have reached.
     fn tick<T>(&self, get: fn(&Part) -> Option<&T>, at_s: fn(&T) -> f64) -> Option<i64> {
-        let shown = self.parts.iter().filter(|part| part.ended.is_none() || get(part).is_some());
+        let there = self.parts.iter().filter(|part| part.loss.is_none());
+        let shown = there.filter(|part| part.ended.is_none() || get(part).is_some());
         let ticks: Option<Vec<i64>> = shown.map(|part| Some(ticks(at_s(get(part)?)))).collect();
         ticks?.into_iter().min()
     }
@@ -471,15 +515,21 @@ impl<'a> Group<'a> {
     }
 
     fn publish_batch(&mut self, attendant: &mut dyn Attendant) {
-        if self.parts.iter().any(|part| part.batch.is_none()) {
+        if self.parts.iter().any(|part| part.batch.is_none() && part.loss.is_none()) {
             return;
         }
-        let batches: Vec<Batch> = self.parts.iter_mut().filter_map(|part| part.batch.take()).collect();
+        let last = |part: &mut Part| part.batch.take().or_else(|| part.loss.as_ref().map(Loss::batch));
+        let batches: Vec<Batch> = self.parts.iter_mut().filter_map(last).collect();
         let raw: Vec<&(RawTimes, RawTimes)> =
             batches.iter().filter_map(|batch| batch.raw.as_deref()).collect();
-        let unfinished: Vec<Option<&IntervalDocument>> =
-            batches.iter().map(|batch| batch.unfinished.as_ref()).collect();
-        let has_rest = unfinished.iter().any(Option::is_some);
+        let has_rest = batches.iter().any(|batch| batch.unfinished.is_some());
+        let nothing = IntervalDocument::default();
+        let unfinished: Vec<Option<&IntervalDocument>> = self
+            .parts
+            .iter()
+            .zip(&batches)
+            .map(|(part, batch)| batch.unfinished.as_ref().or(part.nothing_more(&nothing)))
+            .collect();
         let rest = groups(raw.iter().map(|(rest, _)| rest));
         let total = groups(raw.iter().map(|(_, total)| total));
         let totals: Vec<_> = batches.iter().map(|batch| &batch.total).collect();
@@ -513,8 +563,15 @@ impl<'a> Group<'a> {
                 .collect();
             self.note_delays(&taken);
             let times = groups(taken.iter().flatten().map(|(_, raw)| raw));
-            let intervals: Vec<Option<&IntervalDocument>> =
-                taken.iter().map(|taken| taken.as_ref().map(|(interval, _)| interval)).collect();
+            let nothing = IntervalDocument::default();
+            let intervals: Vec<Option<&IntervalDocument>> = self
+                .parts
+                .iter()
+                .zip(&taken)
+                .map(|(part, taken)| {
+                    taken.as_ref().map(|(interval, _)| interval).or(part.nothing_more(&nothing))
+                })
+                .collect();
             attendant.interval(self.shares.interval(&intervals, times.as_ref()));
         }
     }
@@ -534,8 +591,10 @@ impl<'a> Group<'a> {
 
     /// Live figures of all parts.
     fn live(&self) -> Live {
+        let there = self.parts.iter().filter(|part| part.loss.is_none());
         let parts: Vec<(&Part, &Live)> =
-            self.parts.iter().filter_map(|part| Some((part, &part.live.as_ref()?.0))).collect();
+            there.filter_map(|part| Some((part, &part.live.as_ref()?.0))).collect();
+        let losses = self.parts.iter().filter_map(|part| Some(part.loss.as_ref()?.reason().to_owned()));
         let of = |index: usize| {
             let part = self.parts.get(index)?;
             Some((&part.live.as_ref()?.0, &part.columns))
@@ -552,6 +611,7 @@ impl<'a> Group<'a> {
                 .flat_map(|(part, live)| {
                     live.disturbances.iter().map(|reason| format!("{}: {reason}", part.title))
                 })
+                .chain(losses)
                 .collect(),
             ..Live::default()
         };
@@ -607,8 +667,9 @@ impl<'a> Group<'a> {
             fulls.iter().map(|full| Some(&full.interval)).collect();
         let totals: Vec<_> = fulls.iter().map(|full| &full.total).collect();
         let total = self.shares.total(&totals, groups(raw().map(|(_, total)| total)).as_ref());
+        let there = self.parts.iter().filter(|part| part.loss.is_none());
         Full {
-            at_s: fulls.iter().map(|full| full.at_s).fold(f64::MAX, f64::min),
+            at_s: there.filter_map(|part| Some(part.full.as_ref()?.at_s)).fold(f64::MAX, f64::min),
             interval: self.shares.interval(&intervals, groups(raw().map(|(rest, _)| rest)).as_ref()),
             total,
             workers: fulls.iter().flat_map(|full| full.workers.iter().copied()).collect(),
@@ -624,17 +685,32 @@ impl<'a> Group<'a> {
             return self.failure(index);
         }
         let parts = std::mem::take(&mut self.parts);
-        let mut ends: Vec<RunEnd> = Vec::new();
+        let stopped_early = || Lost::failed("the controller stopped before the run ended".to_owned());
+        // Of a lost part there is no end.
+        let mut ends: Vec<Option<RunEnd>> = Vec::new();
         let mut known: Vec<Part> = Vec::new();
         for mut part in parts {
             match part.ended.take() {
-                Some(Ok(End::Run(end))) => ends.push(*end),
-                _ => return Err(Lost::failed("the controller stopped before the run ended".to_owned())),
+                Some(Ok(End::Run(end))) => ends.push(Some(*end)),
+                _ if part.loss.is_some() => ends.push(None),
+                _ => return Err(stopped_early()),
             }
             known.push(part);
         }
-        let raw = || ends.iter().filter_map(|end| end.raw.as_deref());
-        let documents: Vec<&ResultDocument> = ends.iter().map(|end| &end.result).collect();
+        let any = ends.iter().flatten().next().ok_or_else(stopped_early)?;
+        let parts = || known.iter().zip(&ends);
+        let raw = || {
+            parts().filter_map(|(part, end)| match (end, &part.loss) {
+                (Some(end), _) => end.raw.as_deref(),
+                (None, loss) => loss.as_ref().map(Loss::raw),
+            })
+        };
+        let left = |part: &Part| part.loss.as_ref().map(|loss| loss.result(&any.result));
+        let left: Vec<Option<ResultDocument>> = known.iter().map(left).collect();
+        let documents = ends.iter().zip(&left);
+        let documents: Vec<&ResultDocument> = documents
+            .filter_map(|(end, left)| end.as_ref().map(|end| &end.result).or(left.as_ref()))
+            .collect();
         let agents =
             known.iter().zip(&documents).map(|(part, document)| agent(self.plan, part, document)).collect();
         let mut result = self.shares.result(&documents, groups(raw()).as_ref(), agents);
@@ -643,15 +719,14 @@ impl<'a> Group<'a> {
         let stopped = known
             .iter()
             .zip(&ends)
-            .find_map(|(part, end)| Some(format!("{}: {}", part.title, end.stopped.as_ref()?)));
+            .find_map(|(part, end)| Some(format!("{}: {}", part.title, end.as_ref()?.stopped.as_ref()?)));
         Ok(End::Run(Box::new(RunEnd { result, raw: None, stopped })))
     }
 
     /// The end of a run of which a part failed.
     fn failure(&mut self, index: usize) -> Result<End, Lost> {
         let title = self.parts.get(index).map(|part| part.title.clone()).unwrap_or_default();
-        let named =
-            |reason: String| if reason.contains(&title) { reason } else { format!("{title}: {reason}") };
+        let named = |reason: String| named(&title, reason);
         match self.parts.get_mut(index).and_then(|part| part.ended.take()) {
             Some(Ok(End::Refused(Refusal { reason, is_bad_input }))) => {
                 Ok(End::Refused(Refusal { reason: named(reason), is_bad_input }))
@@ -747,6 +822,18 @@ fn correct(row: &mut StreamResult, error_ns: i64) {
         ];
         percentiles.into_iter().flatten().for_each(right);
     }
+}
+
+impl Part {
+    /// Its share of any interval after it was lost: `nothing`.
+    fn nothing_more<'a>(&self, nothing: &'a IntervalDocument) -> Option<&'a IntervalDocument> {
+        self.loss.is_some().then_some(nothing)
+    }
+}
+
+/// A reason with the machine that it is of.
+fn named(title: &str, reason: String) -> String {
+    if reason.contains(title) { reason } else { format!("{title}: {reason}") }
 }
 
 impl Joint {
@@ -895,9 +982,10 @@ fn agent(plan: &Plan, part: &Part, document: &ResultDocument) -> AgentResult {
     let seconds = document.duration_s + BEFORE_START_S;
     // The clock of workers keeps its rate, whatever a time daemon does to the machine's.
     let rate_ppm = document.clock.drift_ppm.or(document.clock.uncertainty_ppm).unwrap_or(0.0).abs();
-    let steered = (rate_ppm * seconds * 1e3) as u64;
-    let uncertainty = before.uncertainty_ns.max(after.uncertainty_ns) + moved + steered + READING_NS;
     let is_shared = before.method == Comparison::SHARED.method;
+    let drift_ppm = if part.compared_after.is_none() && !is_shared { DRIFT_MAX_PPM } else { 0.0 };
+    let steered = ((rate_ppm + drift_ppm) * seconds * 1e3) as u64;
+    let uncertainty = before.uncertainty_ns.max(after.uncertainty_ns) + moved + steered + READING_NS;
     let ports = part.ports.iter().filter_map(|port| plan.ports.get(*port));
     AgentResult {
         name: part.agent.clone().unwrap_or_else(|| "controller".to_owned()),
@@ -910,6 +998,7 @@ fn agent(plan: &Plan, part: &Part, document: &ResultDocument) -> AgentResult {
         drift_ppb: (!is_shared && part.compared_after.is_some())
             .then(|| (after.offset_ns - before.offset_ns) as f64 / seconds),
         start_error_ns: part.late_ns.and_then(|late| i64::try_from(late).ok()),
+        lost: part.loss.as_ref().map(|loss| loss.document(plan, &part.ports, &document.streams)),
     }
 }
 

@@ -26,6 +26,7 @@ mod duties;
 mod frame;
 mod group;
 mod intervals;
+mod loss;
 mod lost;
 mod message;
 mod outbox;

@@ -62,7 +62,7 @@ pub enum State {
     Failed,
     /// Stopped by a user, or because its lease ended.
     Stopped,
-    /// The server ended first.
+    /// The server ended first, or a machine of the run was lost: then the reason begins with `incomplete`.
     Interrupted,
 }
 

@@ -131,6 +131,9 @@ struct Ended {
 
 /// Reason of the run's end, after "not sent: ".
 fn ending(plan: &Plan, document: &ResultDocument) -> String {
+    if let Some(loss) = document.agents.iter().find_map(|agent| agent.lost.as_ref()) {
+        return loss.reason.clone();
+    }
     // Traffic ends early when no stream and no entry has anything left that it may send.
     let is_early = document.duration_s < plan.duration.as_secs_f64() * NEARLY;
     match document.interrupted {

@@ -115,6 +115,11 @@ impl RawTimes {
         }
     }
 
+    /// Of no packets, which changes no sum.
+    pub fn none() -> Self {
+        Self { all: RawRow::sum(std::iter::empty()), groups: Named::new() }
+    }
+
     /// Of a trial's counts.
     pub(crate) fn of_results(trial: &Trial<'_>, sums: &Sums) -> Option<Self> {
         trial.is_part().then(|| Self::of(trial, sums))

@@ -61,6 +61,8 @@ pub(crate) struct RunJob {
     /// For streams that were added, until the run ends.
     memory: Mutex<Vec<Reservation>>,
     pings: Pings,
+    /// Machines that were lost while it continues on the others, and why.
+    losses: Mutex<Vec<String>>,
     /// Why the store does not accept the counts.
     store_trouble: Mutex<Option<String>>,
     end: Mutex<Outcome>,
@@ -177,6 +179,7 @@ pub(crate) struct RunChange {
     rate_changes: u64,
     refused_changes: u64,
     streams: usize,
+    losses: usize,
     has_verdict: bool,
     store_trouble: Option<String>,
 }
@@ -262,6 +265,7 @@ impl RunJob {
             changes: Mutex::default(),
             memory: Mutex::default(),
             pings: Pings::default(),
+            losses: Mutex::default(),
             store_trouble: Mutex::default(),
             end: Mutex::default(),
             full_texts: Texts::default(),
@@ -314,6 +318,7 @@ impl RunJob {
                 .warnings
                 .iter()
                 .cloned()
+                .chain(lock(&self.losses).iter().cloned())
                 .chain(lock(&self.store_trouble).clone())
                 .collect(),
             verdict: end.verdict.clone(),
@@ -375,6 +380,7 @@ impl RunJob {
             rate_changes: changes.made.all,
             refused_changes: changes.refused.all,
             streams: self.streams(),
+            losses: lock(&self.losses).len(),
             has_verdict: lock(&self.end).verdict.is_some(),
             store_trouble: lock(&self.store_trouble).clone(),
         }
@@ -611,12 +617,16 @@ impl RunJob {
             Ok(End::Run(end)) => {
                 let RunEnd { result: document, stopped, .. } = *end;
                 let reason = document.failure.clone().or_else(|| document.lost_captures());
-                let state = match (&reason, document.interrupted) {
-                    (Some(_), _) => State::Failed,
-                    (None, true) => State::Stopped,
-                    (None, false) => State::Done,
+                let incomplete = document.incomplete();
+                let state = match (&reason, &incomplete, document.interrupted) {
+                    (Some(_), ..) => State::Failed,
+                    (None, Some(_), _) => State::Interrupted,
+                    (None, None, true) => State::Stopped,
+                    (None, None, false) => State::Done,
                 };
-                let why = reason.or_else(|| self.job.status().reason.is_none().then_some(stopped).flatten());
+                let why = reason
+                    .or(incomplete)
+                    .or_else(|| self.job.status().reason.is_none().then_some(stopped).flatten());
                 (self.concludes(state, why, Some(&document), &mut kept), None)
             }
             Ok(other) => {
@@ -812,6 +822,12 @@ impl Attendant for Watcher<'_> {
             let run = self.run.clone();
             Recorder::new(kept, line.clone(), move |trouble| run.note_store(trouble))
         });
+    }
+
+    fn machine_lost(&mut self, reason: &str) {
+        tracing::error!("the run continues without a machine: {reason}");
+        lock(&self.run.losses).push(format!("the run continues without a machine: {reason}"));
+        self.run.job.snapshots.notify();
     }
 
     fn neighbours_silent(&mut self, port: &str, neighbours: &[IpAddr]) {

@@ -66,6 +66,8 @@ class AgentResult:
     """Drift of its clock against the controller's during the run, parts per 10⁹; absent if they are one."""
     start_error_ns: int | None = None
     """When its workers began to send, minus the common start, ns."""
+    lost: LossResult | None = None
+    """Its loss, if it was lost and the run continued on the others (`load.on_agent_loss`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -784,6 +786,24 @@ class LldpTlvResult:
     """Subtype."""
     value: str
     """Information string, in hexadecimal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossResult:
+    """Loss of a machine of a run that continued on the others: what was asked of it, and what ran until when."""
+
+    reason: str
+    """Why it is lost."""
+    asked_s: float
+    """Duration of traffic that was asked of it, s."""
+    ran_s: float
+    """Time of its last counts, s since traffic started. All its numbers in the result are of that time."""
+    lost_s: float
+    """When the controller knew of the loss, s since traffic started. Its traffic had ended by then."""
+    sent_packets: int
+    """Packets that it had sent at its last counts."""
+    asked_packets: int | None = None
+    """Packets that were asked of it; absent if a stream of it has neither a rate nor a count."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2835,12 +2835,22 @@ class Load(Written):
     """
     polling: PollingOr | None = None
     """Behaviour of workers while nothing is due. Default: auto."""
+    on_agent_loss: OnAgentLossOr | None = None
+    """Action of a run on several machines of a fleet when one of them is lost. Does not affect other runs. Default:
+    stop.
+    """
     integrity: Literal["signature", "full"] | None = None
     """'integrity' of streams that do not set it and carry a signature. Default: signature."""
 
 
 PollingOr: TypeAlias = 'Literal["auto", "busy"]'
 """Behaviour of a worker while nothing is due."""
+
+
+OnAgentLossOr: TypeAlias = 'Literal["stop", "continue"]'
+"""Action of a run on several machines when one of them is lost after the start. A load is never moved to another
+machine.
+"""
 
 
 @dataclass(kw_only=True)

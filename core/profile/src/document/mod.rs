@@ -64,7 +64,7 @@ pub use self::vary::*;
 pub use self::vrrp::*;
 pub use self::websocket::*;
 
-use crate::plan::Polling;
+use crate::plan::{OnAgentLoss, Polling};
 use indexmap::IndexMap;
 use schemars::{
     JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas,
@@ -602,6 +602,8 @@ pub struct LoadDoc {
     pub multiply: Factor,
     /// Behaviour of workers while nothing is due.
     pub polling: Polling,
+    /// Action of a run on several machines of a fleet when one of them is lost. Does not affect other runs.
+    pub on_agent_loss: OnAgentLoss,
     /// 'integrity' of streams that do not set it and carry a signature.
     pub integrity: IntegrityDoc,
 }
@@ -616,6 +618,7 @@ impl Default for LoadDoc {
             stagger: true,
             multiply: Factor(1_000_000),
             polling: Polling::Auto,
+            on_agent_loss: OnAgentLoss::Stop,
             integrity: IntegrityDoc::Signature,
         }
     }

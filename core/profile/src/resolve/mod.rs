@@ -97,6 +97,7 @@ pub(crate) fn resolve(
         sent_elsewhere: None,
         drain: document.load.drain.0,
         polling: overrides.polling.unwrap_or(document.load.polling),
+        on_agent_loss: document.load.on_agent_loss,
         criteria,
         sim: sim(&document.sim),
     })

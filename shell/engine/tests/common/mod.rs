@@ -103,6 +103,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         sent_elsewhere: None,
         drain: Nanos::from_secs(1),
         polling: profile::plan::Polling::Auto,
+        on_agent_loss: profile::plan::OnAgentLoss::Stop,
         criteria: Vec::new(),
         protocols: Vec::new(),
         sim: SimPlan { link, router: None, switch: None },

@@ -1,0 +1,182 @@
+//! A part of a run whose machine was lost while the others continue: its last counts stay, its rates are zero.
+//!
+//! Not here: whether the others continue (`group`), and which figures hold (`result::merge`).
+
+use crate::message::{Batch, Full};
+use api::Live;
+use engine::{RawRow, RawTimes};
+use profile::Plan;
+use result::{IntervalDocument, LossResult, Named, ResultDocument, StreamResult, TotalDocument, Verdict};
+use units::Nanos;
+
+/// The loss of a machine, and its last counts.
+#[derive(Debug)]
+pub(crate) struct Loss {
+    reason: String,
+    /// When it was known, from the start of traffic on.
+    known: Nanos,
+    /// Time of the last counts, s since traffic started.
+    at_s: f64,
+    total: TotalDocument,
+    raw: RawTimes,
+}
+
+impl Loss {
+    /// The loss of a machine that had sent `full` and `batch` last.
+    pub(crate) fn new(reason: String, known: Nanos, full: Option<Full>, batch: Option<Batch>) -> Self {
+        let full = full.map(|full| (full.at_s, full.total, full.raw));
+        let batch = batch.map(|batch| (batch.at_s, batch.total, batch.raw));
+        let newest = full.into_iter().chain(batch).max_by(|one, other| one.0.total_cmp(&other.0));
+        let (at_s, total, raw) = newest.unwrap_or_default();
+        let raw = raw.map_or_else(RawTimes::none, |raw| raw.1);
+        Self { reason, known, at_s, total, raw }
+    }
+
+    pub(crate) fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Sums of its packets.
+    pub(crate) fn raw(&self) -> &RawTimes {
+        &self.raw
+    }
+
+    /// The snapshot that it would send: nothing since the last one.
+    pub(crate) fn full(&self) -> Full {
+        Full {
+            at_s: self.at_s,
+            interval: IntervalDocument::default(),
+            total: self.total.clone(),
+            workers: Vec::new(),
+            neighbours: Vec::new(),
+            latency: RawRow::sum(std::iter::empty()),
+            raw: Some(Box::new((RawTimes::none(), self.raw.clone()))),
+        }
+    }
+
+    /// The same for the store.
+    pub(crate) fn batch(&self) -> Batch {
+        let Full { at_s, total, raw, .. } = self.full();
+        Batch { at_s, seconds: at_s, unfinished: None, total, raw }
+    }
+
+    /// Its result. `other` is that of a machine that was not lost, for what is common to all.
+    pub(crate) fn result(&self, other: &ResultDocument) -> ResultDocument {
+        let TotalDocument { ports, streams, groups, sessions } = self.total.clone();
+        ResultDocument {
+            schema: other.schema.clone(),
+            version: other.version.clone(),
+            seed: other.seed,
+            profile_sha256: other.profile_sha256.clone(),
+            clock: other.clock.clone(),
+            timestamp_class: other.timestamp_class.clone(),
+            duration_s: self.at_s,
+            verdict: Verdict { valid: true, ..Verdict::default() },
+            ports,
+            streams,
+            groups,
+            sessions,
+            ..ResultDocument::default()
+        }
+    }
+
+    /// The loss as the result has it. `ports` are the machine's, by index in the plan; `rows` are streams of the result.
+    pub(crate) fn document(&self, plan: &Plan, ports: &[usize], rows: &Named<StreamResult>) -> LossResult {
+        let asked_s = plan.duration.as_secs_f64();
+        let mut asked = Some(0u64);
+        let mut sent_packets = 0;
+        for stream in plan.streams.iter().filter(|stream| ports.contains(&stream.from)) {
+            let row = rows.get(&stream.name);
+            sent_packets += row.map_or(0, |row| row.tx);
+            let seconds = stream.duration.map_or(asked_s, |duration| duration.as_secs_f64().min(asked_s));
+            let by_rate = row.and_then(|row| Some((row.requested_pps? * seconds).round() as u64));
+            let own = stream.count.into_iter().chain(by_rate).min();
+            asked = asked.zip(own).map(|(sum, own)| sum.saturating_add(own));
+        }
+        LossResult {
+            reason: self.reason.clone(),
+            asked_s,
+            ran_s: self.at_s.min(asked_s),
+            lost_s: self.known.as_secs_f64(),
+            asked_packets: asked,
+            sent_packets,
+        }
+    }
+}
+
+/// Makes the last live figures of a lost machine those of one that sends nothing.
+pub(crate) fn still(live: &mut Live) {
+    live.workers.clear();
+    live.disturbances.clear();
+    live.latency = None;
+    let (ports, streams, sessions) = (&mut live.ports, &mut live.streams, &mut live.sessions);
+    for rates in [
+        &mut ports.tx_pps,
+        &mut ports.rx_pps,
+        &mut ports.tx_bps_l1,
+        &mut ports.rx_bps_l1,
+        &mut streams.tx_pps,
+        &mut streams.rx_pps,
+        &mut sessions.open_per_s,
+        &mut sessions.transactions_per_s,
+        &mut sessions.rx_bps_goodput,
+    ] {
+        rates.fill(0.0);
+    }
+    for times in [&mut streams.latency_p50_ns, &mut streams.latency_p99_ns, &mut streams.latency_max_ns] {
+        times.fill(None);
+    }
+    sessions.active.fill(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(streams: &str) -> Plan {
+        let text = format!(
+            "ports: {{a: {{device: 'ring:a'}}, b: {{device: 'ring:b'}}}}\nload: {{duration: 10s}}\nstreams: [{streams}]\n"
+        );
+        profile::load_with(&text, &profile::Overrides::default(), &|_| Err(String::new())).unwrap()
+    }
+
+    fn stream(name: &str, from: &str, rest: &str) -> String {
+        let packet =
+            "packet: [{ethernet: {dst: '02:00:00:00:00:01'}}, {ipv4: {src: 10.0.0.1, dst: 10.0.0.9}}, udp]";
+        format!("{{name: {name}, from: {from}, {packet}, {rest}}}")
+    }
+
+    fn full(at_s: f64, tx: u64) -> Full {
+        let row = StreamResult { tx, requested_pps: Some(100.0), ..StreamResult::default() };
+        let total =
+            TotalDocument { streams: Named::from([("s".to_owned(), row)]), ..TotalDocument::default() };
+        Full { at_s, total, ..Loss::new(String::new(), Nanos::ZERO, None, None).full() }
+    }
+
+    #[test]
+    fn the_newest_counts_are_what_is_left() {
+        let batch = |at_s, tx| {
+            let Full { at_s, total, raw, .. } = full(at_s, tx);
+            Batch { at_s, seconds: at_s, unfinished: None, total, raw }
+        };
+        let left = |full, batch| Loss::new("gone".to_owned(), Nanos::from_secs(5), full, batch);
+        assert_eq!(left(Some(full(1.5, 150)), Some(batch(1.0, 100))).total.streams["s"].tx, 150);
+        assert_eq!(left(Some(full(1.5, 150)), Some(batch(2.0, 200))).full().total.streams["s"].tx, 200);
+        let nothing = left(None, None);
+        assert!(nothing.total.streams.is_empty() && nothing.at_s == 0.0);
+    }
+
+    #[test]
+    fn what_was_asked_is_said_beside_what_ran() {
+        let loss = Loss::new("gone".to_owned(), Nanos::from_secs(5), Some(full(1.5, 150)), None);
+        let said = |streams: &str| loss.document(&plan(streams), &[0], &loss.total.streams);
+        let one = said(&stream("s", "a", "rate: 100pps"));
+        assert_eq!((one.asked_packets, one.sent_packets, one.ran_s, one.lost_s), (Some(1000), 150, 1.5, 5.0));
+        assert_eq!(one.sentence(), "gone; its load ran for 1.5 s of 10.0 s");
+        assert_eq!(said(&stream("s", "a", "rate: 100pps, count: 400")).asked_packets, Some(400));
+        // Another machine's, and one that has neither a rate nor a count in the result.
+        let two = format!("{}, {}", stream("s", "a", "rate: 100pps"), stream("t", "b", "rate: 7pps"));
+        assert_eq!(said(&two).asked_packets, Some(1000));
+        assert_eq!(said(&stream("t", "a", "rate: max")).asked_packets, None);
+    }
+}
