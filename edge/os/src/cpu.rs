@@ -174,6 +174,24 @@ pub fn raise_priority() -> io::Result<()> {
     Ok(rustix::process::setpriority_process(None, WORKER_NICENESS)?)
 }
 
+/// Niceness of what keeps leases of a fleet: it needs little time, but in time.
+pub const KEEPER_NICENESS: i32 = -10;
+
+/// Gives the calling thread, and what it starts, the niceness of what keeps leases, unless an operator has chosen another one. Returns
+/// whether it has that.
+pub fn keep_in_time() -> bool {
+    let is_usual = niceness().is_ok_and(|niceness| niceness == 0);
+    is_usual && rustix::process::setpriority_process(None, KEEPER_NICENESS).is_ok()
+}
+
+/// Takes the niceness of what keeps leases from the calling thread, if it was started with that.
+pub fn keep_no_longer() {
+    if niceness().is_ok_and(|niceness| niceness == KEEPER_NICENESS) {
+        // To be less preferred is always allowed.
+        let _ = rustix::process::setpriority_process(None, 0);
+    }
+}
+
 /// Niceness of the calling thread, from −20 (much time) to 19.
 pub fn niceness() -> io::Result<i32> {
     Ok(rustix::process::getpriority_process(None)?)
@@ -340,6 +358,22 @@ mod tests {
         assert_eq!(thread.join().unwrap(), last);
         assert_eq!(allowed(), cores);
         assert!(process_time() > Nanos::ZERO);
+    }
+
+    #[test]
+    fn what_keeps_leases_is_preferred_and_what_it_starts_can_end_that() {
+        std::thread::spawn(|| {
+            if keep_in_time() {
+                assert_eq!(niceness().unwrap(), KEEPER_NICENESS);
+                assert!(!keep_in_time(), "once is enough");
+                keep_no_longer();
+            }
+            let before = niceness().unwrap();
+            keep_no_longer();
+            assert_eq!(niceness().unwrap(), before);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::message::{Batch, Clock, End, Full, Order, Refusal, RunEnd, ToAgent};
 use crate::part::{FromPart, Peers, PortCard};
 use crate::process::{Attendant, Line, run_on};
 use crate::share::Columns;
+use crate::turns::{Turn, Turns};
 use ::clocks::{ErrorRange, Shortest};
 use api::{Latency, Live};
 use engine::{Command, CommandError, PendingReply, Promise, RawRow, RawTimes, Reply};
@@ -30,6 +31,7 @@ use result::{
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use units::Nanos;
@@ -62,6 +64,8 @@ type Compare = Box<dyn Fn() -> Result<Comparison, String> + Send>;
 pub struct Member {
     /// Its agent; none for the controller's own machine.
     pub agent: Option<String>,
+    /// Which machine it is: several agents of one machine have the same.
+    pub machine: String,
     /// Version of its program.
     pub version: String,
     /// Indices of its ports in the plan.
@@ -110,8 +114,8 @@ pub fn run_together(
     let mut group = Group::new(&members, plan);
     for (index, member) in members.into_iter().enumerate() {
         let (control, own) = channel();
-        let said = requests.sender.clone();
-        let body = move || attend(index, member, own, &said);
+        let (said, turns) = (requests.sender.clone(), group.turns.clone());
+        let body = move || attend(index, member, own, &said, &turns);
         let thread = std::thread::Builder::new().name("eagre-member".to_owned()).spawn(body);
         group.parts[index].control = Some(control);
         if let Err(error) = thread {
@@ -125,14 +129,20 @@ pub fn run_together(
 }
 
 /// The thread of a member.
-fn attend(index: usize, member: Member, requests: Requests, said: &mpsc::Sender<Inbox>) {
+fn attend(index: usize, member: Member, requests: Requests, said: &mpsc::Sender<Inbox>, turns: &Arc<Turns>) {
+    // It renews the leases of the process.
+    os::cpu::keep_in_time();
     let say = |said_by: FromMember| drop(said.send(Inbox::Member(index, Box::new(said_by))));
-    let Member { order, open, compare, .. } = member;
+    let Member { machine, order, open, compare, .. } = member;
+    let Some(turn) = turns.wait(&machine) else {
+        let lost = Lost::failed("it was given up before it started".to_owned());
+        return say(FromMember::Ended(Err(lost), None));
+    };
     let ended = match open() {
         Ok((mut process, socket)) => match compare() {
             Ok(comparison) => {
                 say(FromMember::Compared(comparison));
-                let mut ear = Ear { index, said: said.clone() };
+                let mut ear = Ear { index, said: said.clone(), turn: Some(turn) };
                 run_on(order, requests, &mut ear, process, socket)
             }
             Err(reason) => {
@@ -151,6 +161,8 @@ fn attend(index: usize, member: Member, requests: Requests, said: &mpsc::Sender<
 struct Ear {
     index: usize,
     said: mpsc::Sender<Inbox>,
+    /// Until its ports are open.
+    turn: Option<Turn>,
 }
 
 impl Ear {
@@ -173,6 +185,9 @@ impl Attendant for Ear {
     }
 
     fn part(&mut self, said: FromPart) {
+        if matches!(said, FromPart::Opened(_)) {
+            self.turn = None;
+        }
         self.say(FromMember::Part(said));
     }
 
@@ -224,6 +239,7 @@ struct Group<'a> {
     plan: &'a Plan,
     shares: Shares,
     parts: Vec<Part>,
+    turns: Arc<Turns>,
     joint: Vec<Joint>,
     /// Steps that all parts have done.
     has_opened: bool,
@@ -255,6 +271,7 @@ impl<'a> Group<'a> {
             plan,
             shares: shares(plan, &parts),
             parts,
+            turns: Arc::default(),
             joint: Vec::new(),
             has_opened: false,
             has_started: false,
@@ -343,6 +360,7 @@ impl<'a> Group<'a> {
             _ if self.failed.is_none() => {
                 // If all are lost, the first loss is the reason.
                 self.failed = self.parts.iter().position(|part| part.loss.is_some()).or(Some(index));
+                self.turns.end();
                 for (_, control) in self.active() {
                     control.give_up("another machine of the run failed");
                 }
@@ -463,6 +481,7 @@ impl<'a> Group<'a> {
             }
             Wanted::Say(_) => return promise.keep(Ok(Reply::Done)),
             Wanted::GiveUp(reason) => {
+                self.turns.end();
                 self.active().for_each(|(_, control)| control.give_up(&reason));
                 return promise.keep(Ok(Reply::Done));
             }

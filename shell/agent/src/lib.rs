@@ -36,6 +36,7 @@ mod process;
 mod serve;
 mod share;
 mod source;
+mod turns;
 mod view;
 
 pub use child::{Child, JOIN_VARIABLE, Process};

@@ -144,6 +144,16 @@ pub enum Work {
     Campaign(Box<CampaignOrder>),
 }
 
+impl Work {
+    /// The part of a run on several machines.
+    pub(crate) fn part(&self) -> Option<&PartOrder> {
+        match self {
+            Self::Run(run) => run.part.as_ref(),
+            Self::Campaign(_) => None,
+        }
+    }
+}
+
 /// Modes of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunOrder {

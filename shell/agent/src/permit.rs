@@ -58,10 +58,7 @@ impl Permit {
         if !plan.protocols.is_empty() {
             return Err(format!("protocols: agent '{agent}' starts no programs for others"));
         }
-        let part = match work {
-            Work::Run(run) => run.part.as_ref(),
-            Work::Campaign(_) => None,
-        };
+        let part = work.part();
         let is_own = |index: &usize| part.is_none_or(|part| part.here.contains(index));
         for (_, port) in plan.ports.iter_mut().enumerate().filter(|(index, _)| is_own(index)) {
             let own = port.device.strip_prefix(agent.as_str()).and_then(|rest| rest.strip_prefix('/'));

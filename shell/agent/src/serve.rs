@@ -55,6 +55,11 @@ pub fn serve(
     let (mut writing, mut reading, mut buffer) = (socket.try_clone().map_err(failed)?, socket, Vec::new());
     frame::write(&mut writing, &FromAgent::Hello(Hello::own()), &mut buffer).map_err(failed)?;
     let mut order = order(&mut reading, &mut buffer)?;
+    let is_of_fleet = permit.agent.is_some() || order.work.part().is_some();
+    if is_of_fleet {
+        // Of what started it.
+        os::cpu::keep_no_longer();
+    }
     permit.assign_cores(&mut order.cores);
     os::process::be_called("eagre-agent");
     os::memory::end_first(MEMORY_SCORE);
@@ -74,12 +79,20 @@ pub fn serve(
     let listener =
         Listener { control: control.clone(), duties, store: store.clone(), read: read.clone(), peers };
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-    thread("eagre-listens").spawn(move || listener.listen(reading, buffer)).map_err(failed)?;
+    // All processes of a machine may be busy: its lease is renewed nevertheless.
+    let keep = move || is_of_fleet && os::cpu::keep_in_time();
+    let listens = move || {
+        keep();
+        listener.listen(reading, buffer);
+    };
+    thread("eagre-listens").spawn(listens).map_err(failed)?;
     let (replies, silence, lease) = (outbox.clone(), stopped.clone(), order.lease);
     let steering = control.clone();
-    thread("eagre-duties")
-        .spawn(move || see_to(&duty, &steering, &replies, &silence, lease))
-        .map_err(failed)?;
+    let sees = move || {
+        keep();
+        see_to(&duty, &steering, &replies, &silence, lease);
+    };
+    thread("eagre-duties").spawn(sees).map_err(failed)?;
     let ends =
         Ends { permit: &permit, control: &control, store: &store, outbox: &outbox, peers: known_peers };
     let end = match ends.play(&order, &*read, commands) {

@@ -466,6 +466,7 @@ fn driven() -> Result<(Handle, oneshot::Sender<()>), FleetError> {
     let (handle, (over, is_over)) = (runtime.handle().clone(), oneshot::channel());
     let thread = std::thread::Builder::new().name("eagre-fleet".to_owned());
     let drive = move || {
+        os::cpu::keep_in_time();
         let _ = runtime.block_on(is_over);
         runtime.shutdown_background();
     };

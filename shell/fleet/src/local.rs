@@ -393,6 +393,8 @@ impl LocalBroker {
 
     fn command(&self) -> Result<Command, FleetError> {
         let mut command = Command::new(self.program()?);
+        // It has this process's niceness. All leases depend on it.
+        os::cpu::keep_in_time();
         command.arg("-c").arg(self.path("nats.conf")).stdin(Stdio::null());
         Ok(command)
     }

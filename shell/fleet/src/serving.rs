@@ -68,6 +68,8 @@ pub fn serve(options: &AgentOptions, ready: impl FnOnce(&Card)) -> Result<(), Fl
         wrong_clock: options.wrong_clock,
     };
     list_ports(&permit).map_err(|reason| FleetError::BadInput(format!("ports: {reason}")))?;
+    // Runs may take all the time of all cores; the name is renewed nevertheless.
+    os::cpu::keep_in_time();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| FleetError::Refused(format!("cannot start threads: {error}")))?;
     // Processes end with the thread that starts them: this one.

@@ -146,16 +146,20 @@ impl Site {
         if let Work::Run(run) = &mut order.work {
             run.part = Some(PartOrder { here: ports.to_vec() });
         }
-        let (agent, version) = match self {
+        let (agent, card) = match self {
             Self::Here => (None, None),
             Self::Remote { fleet, agent, .. } => {
                 let card = fleet.agents().into_iter().find(|card| card.name == *agent);
-                (Some(agent.clone()), card.map(|card| card.version))
+                (Some(agent.clone()), card)
             }
         };
+        let (version, machine) = card.map(|card| (card.version, card.machine)).unzip();
+        // Without one, an agent is a machine.
+        let machine = machine.filter(|machine| !machine.is_empty()).or_else(|| agent.clone());
         let (opening, comparing) = (self.clone(), self.clone());
         Member {
             agent,
+            machine: machine.unwrap_or_default(),
             version: version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
             ports: ports.to_vec(),
             order,
