@@ -19,9 +19,10 @@ impl Emulation {
         }
     }
 
-    /// Adds their figures to the rows of all ports.
+    /// Adds their figures to rows of ports.
     pub(crate) fn fill(&self, rows: &mut Named<PortResult>) {
-        for (port, row) in self.ports.iter().zip(rows.values_mut()) {
+        for port in &self.ports {
+            let Some(row) = rows.get_mut(&port.name) else { continue };
             for (number, _, protocol) in port.protocols.each() {
                 protocol.report(port.commanded[number], row);
             }

@@ -17,8 +17,11 @@ use units::Nanos;
 
 /// From one look at the cores to the next: twenty of the kernel's ticks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Looks at cores for one at processes.
+/// Looks at cores for one at processes, at least.
 const LOOKS_PER_CENSUS: u32 = 5;
+/// Looks at processes take at most one part in this many of the time: many testers may be on one machine, each of which looks at all of
+/// its processes.
+const CENSUS_SHARE: u32 = 500;
 /// Names of other processes in a result.
 const NAMES_MAX: usize = 5;
 
@@ -48,11 +51,20 @@ pub(super) struct MachineWatcher {
 }
 
 impl MachineWatcher {
-    /// Begins to watch; traffic begins in `lead`.
-    pub(super) fn begin(threads: TrialThreads, lead: Nanos) -> std::io::Result<Self> {
+    /// Begins to watch `lead` before traffic, which begins in `ahead`. The first look at processes is at once: it takes long where there
+    /// are many.
+    pub(super) fn begin(threads: TrialThreads, ahead: Nanos, lead: Nanos) -> std::io::Result<Self> {
         let (over, ended) = mpsc::channel();
+        let epoch = Instant::now() + Duration::from_nanos(ahead.0);
         let body = move || {
-            let mut watch = Watch::begin(threads, Instant::now() + Duration::from_nanos(lead.0));
+            let activity = Activity::begin(Proc::default(), std::process::id());
+            let begins = epoch.checked_sub(Duration::from_nanos(lead.0));
+            let early = begins.map_or(Duration::ZERO, |at| at.saturating_duration_since(Instant::now()));
+            if !early.is_zero() {
+                // If it is over before it began, there is nothing to see.
+                let _ = ended.recv_timeout(early);
+            }
+            let mut watch = Watch::begin(activity, threads, epoch);
             while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
                 watch.look();
             }
@@ -68,6 +80,12 @@ impl MachineWatcher {
     }
 }
 
+/// Looks at cores until the next one at processes, after one that took `cost`.
+fn looks_until_census(cost: Duration) -> u32 {
+    let pause = cost.saturating_mul(CENSUS_SHARE).as_nanos().div_ceil(LOOK_EVERY.as_nanos());
+    u32::try_from(pause).unwrap_or(u32::MAX).max(LOOKS_PER_CENSUS)
+}
+
 struct Watch {
     proc: Proc,
     threads: TrialThreads,
@@ -81,18 +99,20 @@ struct Watch {
     usage: Vec<Option<ThreadUsage>>,
     at: Instant,
     looks: u32,
+    /// The next look with a look at processes.
+    next_census: u32,
     moves: Vec<Vec<CoreMove>>,
 }
 
 impl Watch {
-    fn begin(threads: TrialThreads, epoch: Instant) -> Self {
+    fn begin(activity: Activity, threads: TrialThreads, epoch: Instant) -> Self {
         let proc = Proc::default();
         let cores = proc.cores();
         let now = Instant::now();
         let workers: Vec<usize> = threads.workers.iter().map(|(_, core)| *core).collect();
         let allowed = [workers.as_slice(), &threads.spare].concat();
         Self {
-            activity: Activity::begin(proc.clone(), std::process::id()),
+            activity,
             placement: Placement::new(&workers, allowed),
             epoch,
             begun: (now, cores.clone(), os::cpu::process_time()),
@@ -101,6 +121,7 @@ impl Watch {
             cores,
             at: now,
             looks: 0,
+            next_census: LOOKS_PER_CENSUS,
             moves: vec![Vec::new(); workers.len()],
             proc,
             threads,
@@ -109,8 +130,10 @@ impl Watch {
 
     fn look(&mut self) {
         self.looks += 1;
-        if self.looks.is_multiple_of(LOOKS_PER_CENSUS) {
+        if self.looks >= self.next_census {
+            let began = Instant::now();
             self.activity.look();
+            self.next_census = self.looks.saturating_add(looks_until_census(began.elapsed()));
         }
         let (now, cores) = (Instant::now(), self.proc.cores());
         let usage: Vec<_> =
@@ -163,5 +186,18 @@ impl Watch {
             },
             moves: self.moves,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn costly_looks_at_processes_are_rare() {
+        assert_eq!(looks_until_census(Duration::from_micros(500)), LOOKS_PER_CENSUS);
+        // 10 ms of 5 s.
+        assert_eq!(looks_until_census(Duration::from_millis(10)), 25);
+        assert_eq!(looks_until_census(Duration::MAX), u32::MAX);
     }
 }

@@ -136,6 +136,11 @@ pub(super) fn run<'a>(
             priorities[up.number] = up.priority;
         }
         let lead = trial.start.map_or(LEAD, |_| START_LEAD);
+        let control = os::cpu::current_tid();
+        let threads_of_trial = TrialThreads { workers: tids, control, spare: options.spare.clone() };
+        let ahead = trial.start.map_or(lead, |start| start.since(clock.now()).max(lead));
+        // Nothing depends on it: a trial that nobody could watch is a trial.
+        let watcher = MachineWatcher::begin(threads_of_trial, ahead, lead).ok();
         if let Some(start) = trial.start {
             let begins = Nanos(start.0.saturating_sub(START_LEAD.0));
             while clock.now() < begins && !commands.is_stopped() {
@@ -144,10 +149,6 @@ pub(super) fn run<'a>(
         }
         let soonest = clock.now() + LEAD;
         let epoch = trial.start.map_or(soonest, |start| start.max(soonest));
-        let control = os::cpu::current_tid();
-        let threads_of_trial = TrialThreads { workers: tids, control, spare: options.spare.clone() };
-        // Nothing depends on it: a trial that nobody could watch is a trial.
-        let watcher = MachineWatcher::begin(threads_of_trial, lead).ok();
         let (mut lines, mut handles) = (Vec::new(), Vec::new());
         for (thread, go, line) in threads {
             // A worker that has ended is found out about when its thread is joined.

@@ -227,6 +227,17 @@ impl<'p> Trial<'p> {
         self.here.contains(&false)
     }
 
+    /// Whether a port is one of this machine.
+    pub(crate) fn has_port(&self, port: usize) -> bool {
+        self.here.get(port).is_none_or(|here| *here)
+    }
+
+    /// Whether a stream is sent or may arrive on this machine.
+    pub(crate) fn has_stream(&self, stream: &StreamPlan) -> bool {
+        let mut ends = stream.to.into_iter().chain(stream.also_to.iter().copied());
+        self.has_port(stream.from) || stream.to.is_none() || ends.any(|port| self.has_port(port))
+    }
+
     /// Whether this process, and no other, sends streams and counts what arrives.
     pub(crate) fn is_alone(&self) -> bool {
         self.plan.sent_elsewhere.is_none() && !self.is_part()
