@@ -101,10 +101,16 @@ impl<T: EventSource> EventStream<T> {
                     Err(_) => return Some((Ok(Bytes::from_static(b":\n\n")), self)),
                 }
             }
-            self.next = Instant::now() + self.every;
+            self.next = after(self.next, Instant::now(), self.every);
             self.waiting.extend(events.into_iter().flat_map(Event::pieces));
         }
     }
+}
+
+/// When events are sent next after some that were due at `due` and sent at `now`: sooner if they came late, so that jitter of snapshots
+/// does not lower their number, and never sooner than half of `every`.
+fn after(due: Instant, now: Instant, every: Duration) -> Instant {
+    due.max(now.checked_sub(every / 2).unwrap_or(now)) + every
 }
 
 fn events_of<T: EventSource>(source: T, every: Duration) -> Response {
@@ -208,4 +214,19 @@ impl EventSource for CampaignEvents {
 /// The events of a campaign.
 pub(crate) fn of_campaign(campaign: Arc<CampaignJob>, every: Duration) -> Response {
     events_of(CampaignEvents { campaign, document: None, seen: None, points: 0 }, every)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_events_do_not_lower_their_number() {
+        let (start, every) = (Instant::now() + Duration::from_secs(10), Duration::from_millis(100));
+        let ms = |ms: u64| start + Duration::from_millis(ms);
+        assert_eq!(after(ms(0), ms(0), every), ms(100));
+        assert_eq!(after(ms(0), ms(30), every), ms(100));
+        assert_eq!(after(ms(0), ms(70), every), ms(120), "not two at once");
+        assert_eq!(after(ms(0), ms(5_000), every), ms(5_050), "and a long pause is not made up for");
+    }
 }
