@@ -485,8 +485,8 @@ def test_a_run_goes_on_without_an_agent_that_is_lost(apart, way):
     assert streams["east"]["tx"] == asked and last["tx"][0] >= asked - rate, (streams["east"], last)
     assert "lost" not in first and lost["name"] == "a2", result["agents"]
     loss = lost["lost"]
-    assert loss["asked_s"] == duration and 0 < loss["ran_s"] <= loss["lost_s"] < duration, loss
-    assert loss["asked_packets"] == asked and 0 < loss["sent_packets"] == streams["west"]["tx"] <= west, loss
+    assert loss["requested_s"] == duration and 0 < loss["ran_s"] <= loss["lost_s"] < duration, loss
+    assert loss["requested_packets"] == asked and 0 < loss["sent_packets"] == streams["west"]["tx"] <= west, loss
     verdict = result["verdict"]
     assert not verdict["valid"] and verdict["faults"][0] == over["reason"], verdict
     # Packets to its port are neither received nor lost by the device.

@@ -2198,18 +2198,18 @@ export interface LossPoint {
   achieved_percent: number;
 }
 
-/** Loss of a machine of a run that continued on the others: what was asked of it, and what ran until when. */
+/** Loss of a machine of a run that continued on the others: its requested load, and the part that ran. */
 export interface LossResult {
   /** Why it is lost. */
   reason: string;
-  /** Duration of traffic that was asked of it, s. */
-  asked_s: number;
+  /** Requested duration of traffic, s. */
+  requested_s: number;
   /** Time of its last counts, s since traffic started. All its numbers in the result are of that time. */
   ran_s: number;
   /** When the controller knew of the loss, s since traffic started. Its traffic had ended by then. */
   lost_s: number;
-  /** Packets that were asked of it; absent if a stream of it has neither a rate nor a count. */
-  asked_packets?: number | null;
+  /** Packets that it was to send; absent if a stream of it has neither a rate nor a count. */
+  requested_packets?: number | null;
   /** Packets that it had sent at its last counts. */
   sent_packets: number;
 }

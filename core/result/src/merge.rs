@@ -233,8 +233,8 @@ impl Shares {
         all
     }
 
-    /// Limits what figures of machines that were lost say: their counts are of the last time they were heard, and packets to
-    /// and from them may have got lost with them.
+    /// Bounds figures of machines that were lost: they counted on after their last message, and packets to and from them may
+    /// have got lost with them.
     fn doubt_lost(&self, merged: &ResultDocument, all: &mut Named<HoldsResult>) {
         let loss = |part: &usize| merged.agents.get(*part).and_then(|agent| agent.lost.as_ref());
         let mut doubt = |path: String, reason: &str, (lower, upper): (Option<f64>, Option<f64>)| {

@@ -57,19 +57,19 @@ part! {
 }
 
 part! {
-    /// Loss of a machine of a run that continued on the others: what was asked of it, and what ran until when.
+    /// Loss of a machine of a run that continued on the others: its requested load, and the part that ran.
     pub struct LossResult {
         /// Why it is lost.
         reason: String = TEXT;
-        /// Duration of traffic that was asked of it, s.
-        asked_s: f64 = SECONDS;
+        /// Requested duration of traffic, s.
+        requested_s: f64 = SECONDS;
         /// Time of its last counts, s since traffic started. All its numbers in the result are of that time.
         ran_s: f64 = SECONDS;
         /// When the controller knew of the loss, s since traffic started. Its traffic had ended by then.
         lost_s: f64 = SECONDS;
-        /// Packets that were asked of it; absent if a stream of it has neither a rate nor a count.
+        /// Packets that it was to send; absent if a stream of it has neither a rate nor a count.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        asked_packets: Option<u64> = COUNT;
+        requested_packets: Option<u64> = COUNT;
         /// Packets that it had sent at its last counts.
         sent_packets: u64 = COUNT;
     }
@@ -78,7 +78,7 @@ part! {
 impl LossResult {
     /// The loss in words.
     pub fn sentence(&self) -> String {
-        format!("{}; its load ran for {:.1} s of {:.1} s", self.reason, self.ran_s, self.asked_s)
+        format!("{}; its load ran for {:.1} s of {:.1} s", self.reason, self.ran_s, self.requested_s)
     }
 }
 

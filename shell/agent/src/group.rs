@@ -38,6 +38,8 @@ use units::Nanos;
 
 /// From when all are ready to the start, beside ten round trips.
 const LEAD_NS: u64 = 500_000_000;
+/// Added to that for each process that starts on the same machine.
+const LEAD_EACH_NS: u64 = 20_000_000;
 /// Round trips that the order to start may take.
 const LEAD_TRIPS: u64 = 10;
 /// Interval at which replies of several agents are polled.
@@ -204,6 +206,7 @@ impl Attendant for Ear {
 #[derive(Default)]
 struct Part {
     agent: Option<String>,
+    machine: String,
     title: String,
     version: String,
     ports: Vec<usize>,
@@ -260,6 +263,7 @@ impl<'a> Group<'a> {
     fn new(members: &[Member], plan: &'a Plan) -> Self {
         let part = |member: &Member| Part {
             agent: member.agent.clone(),
+            machine: member.machine.clone(),
             title: member.title(),
             version: member.version.clone(),
             ports: member.ports.clone(),
@@ -452,7 +456,12 @@ impl<'a> Group<'a> {
         }
         let trips = self.parts.iter().filter_map(|part| part.compared.map(|compared| compared.round_trip_ns));
         let trip = trips.max().unwrap_or(0);
-        let at = Nanos(os::clock::monotonic_ns() + LEAD_NS + LEAD_TRIPS * trip);
+        let crowd = self
+            .parts
+            .iter()
+            .map(|part| self.parts.iter().filter(|other| other.machine == part.machine).count());
+        let crowd = crowd.max().unwrap_or(1).saturating_sub(1) as u64;
+        let at = Nanos(os::clock::monotonic_ns() + LEAD_NS + LEAD_EACH_NS * crowd + LEAD_TRIPS * trip);
         self.start = at;
         for (_, control) in self.active() {
             drop(control.request(Command::StartAt(at)));

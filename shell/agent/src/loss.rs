@@ -82,29 +82,30 @@ impl Loss {
 
     /// The loss as the result has it. `ports` are the machine's, by index in the plan; `rows` are streams of the result.
     pub(crate) fn document(&self, plan: &Plan, ports: &[usize], rows: &Named<StreamResult>) -> LossResult {
-        let asked_s = plan.duration.as_secs_f64();
+        let requested_s = plan.duration.as_secs_f64();
         let mut asked = Some(0u64);
         let mut sent_packets = 0;
         for stream in plan.streams.iter().filter(|stream| ports.contains(&stream.from)) {
             let row = rows.get(&stream.name);
             sent_packets += row.map_or(0, |row| row.tx);
-            let seconds = stream.duration.map_or(asked_s, |duration| duration.as_secs_f64().min(asked_s));
+            let seconds =
+                stream.duration.map_or(requested_s, |duration| duration.as_secs_f64().min(requested_s));
             let by_rate = row.and_then(|row| Some((row.requested_pps? * seconds).round() as u64));
             let own = stream.count.into_iter().chain(by_rate).min();
             asked = asked.zip(own).map(|(sum, own)| sum.saturating_add(own));
         }
         LossResult {
             reason: self.reason.clone(),
-            asked_s,
-            ran_s: self.at_s.min(asked_s),
+            requested_s,
+            ran_s: self.at_s.min(requested_s),
             lost_s: self.known.as_secs_f64(),
-            asked_packets: asked,
+            requested_packets: asked,
             sent_packets,
         }
     }
 }
 
-/// Makes the last live figures of a lost machine those of one that sends nothing.
+/// Sets the rates in the last live figures of a lost machine to zero.
 pub(crate) fn still(live: &mut Live) {
     live.workers.clear();
     live.disturbances.clear();
@@ -167,16 +168,19 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_is_said_beside_what_ran() {
+    fn the_requested_load_is_beside_the_part_that_ran() {
         let loss = Loss::new("gone".to_owned(), Nanos::from_secs(5), Some(full(1.5, 150)), None);
         let said = |streams: &str| loss.document(&plan(streams), &[0], &loss.total.streams);
         let one = said(&stream("s", "a", "rate: 100pps"));
-        assert_eq!((one.asked_packets, one.sent_packets, one.ran_s, one.lost_s), (Some(1000), 150, 1.5, 5.0));
+        assert_eq!(
+            (one.requested_packets, one.sent_packets, one.ran_s, one.lost_s),
+            (Some(1000), 150, 1.5, 5.0)
+        );
         assert_eq!(one.sentence(), "gone; its load ran for 1.5 s of 10.0 s");
-        assert_eq!(said(&stream("s", "a", "rate: 100pps, count: 400")).asked_packets, Some(400));
+        assert_eq!(said(&stream("s", "a", "rate: 100pps, count: 400")).requested_packets, Some(400));
         // Another machine's, and one that has neither a rate nor a count in the result.
         let two = format!("{}, {}", stream("s", "a", "rate: 100pps"), stream("t", "b", "rate: 7pps"));
-        assert_eq!(said(&two).asked_packets, Some(1000));
-        assert_eq!(said(&stream("t", "a", "rate: max")).asked_packets, None);
+        assert_eq!(said(&two).requested_packets, Some(1000));
+        assert_eq!(said(&stream("t", "a", "rate: max")).requested_packets, None);
     }
 }

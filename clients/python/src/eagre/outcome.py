@@ -790,20 +790,20 @@ class LldpTlvResult:
 
 @dataclass(frozen=True, kw_only=True)
 class LossResult:
-    """Loss of a machine of a run that continued on the others: what was asked of it, and what ran until when."""
+    """Loss of a machine of a run that continued on the others: its requested load, and the part that ran."""
 
     reason: str
     """Why it is lost."""
-    asked_s: float
-    """Duration of traffic that was asked of it, s."""
+    requested_s: float
+    """Requested duration of traffic, s."""
     ran_s: float
     """Time of its last counts, s since traffic started. All its numbers in the result are of that time."""
     lost_s: float
     """When the controller knew of the loss, s since traffic started. Its traffic had ended by then."""
     sent_packets: int
     """Packets that it had sent at its last counts."""
-    asked_packets: int | None = None
-    """Packets that were asked of it; absent if a stream of it has neither a rate nor a count."""
+    requested_packets: int | None = None
+    """Packets that it was to send; absent if a stream of it has neither a rate nor a count."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use units::Nanos;
 
-/// From the moment workers get a common start to that start.
-const START_LEAD: Nanos = Nanos::from_millis(50);
+/// From the moment workers get a common start to that start: on a busy machine each waits for its core first.
+const START_LEAD: Nanos = Nanos::from_millis(200);
 /// Time from one turn of control to the next.
 const CONTROL_TURN: Duration = Duration::from_millis(5);
 
