@@ -76,6 +76,16 @@ def is_busy():
     return waited > 40 or os.getloadavg()[0] > 2 * os.cpu_count()
 
 
+def peak_kb(process):
+    """Waits for a process whose output goes to files; the most memory that it held, kB. `wait4` counts the memory of whoever started it, too."""
+    most = 0
+    while process.poll() is None:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        most = max([most, *(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))])
+        time.sleep(0.005)
+    return most
+
+
 def wait_until(condition, what, timeout=10.0, every=0.02):
     """Returns the first true value of `condition`; fails after `timeout` seconds, on a busy machine after three times as long.
 

@@ -6,7 +6,7 @@ import time
 from datetime import datetime
 
 import pytest
-from lab import NOBODY, need, sums
+from lab import NOBODY, need, peak_kb, sums
 
 FIRST_PACKET_S = 0.5
 # With other work waiting for the processor, starting takes as much longer as it gets less of it.
@@ -15,15 +15,13 @@ RESIDENT_MAX_KB = 200 * 1024
 
 
 def as_nobody(lab, program, *arguments):
-    """The result of a run by an ordinary user, when it was started, and the most memory it held (kB)."""
+    """A run by an ordinary user: its process, when it was started, the most memory it held (kB), and its output."""
     need("setpriv")
     begin = time.time()
-    process = lab.start(program, *arguments, user="nobody")
-    # Read before waiting: the document is longer than a pipe holds.
-    out = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return process, out, begin, usage.ru_maxrss
+    path = lab.folder() / "out"
+    with path.open("w") as out:
+        process = lab.start(program, *arguments, user="nobody", stdout=out)
+    return process, begin, peak_kb(process), path.read_text()
 
 
 def result(process, out):
@@ -33,7 +31,7 @@ def result(process, out):
 
 def test_the_demo_is_valid_and_loses_nothing_as_an_ordinary_user(lab, public_program):
     """`eagre demo --json -`: exit 0, valid, 0 lost, little memory."""
-    process, out, _, resident = as_nobody(lab, public_program, "demo", "--json", "-")
+    process, _, resident, out = as_nobody(lab, public_program, "demo", "--json", "-")
     document = result(process, out)
     verdict = document["verdict"]
     assert verdict["valid"] or all(verdict["holds"][f"streams.{name}.lost"] == {"holds": True} for name in document["streams"]), verdict
@@ -59,7 +57,7 @@ def test_the_demo_sends_its_first_packet_soon(lab, public_program):
     """Best of three, because the machine may be busy."""
     delays = []
     for _ in range(3):
-        process, out, begin, _ = as_nobody(lab, public_program, "demo", "--duration", "100ms", "--json", "-")
+        process, begin, _, out = as_nobody(lab, public_program, "demo", "--duration", "100ms", "--json", "-")
         # The document gives milliseconds, rounded down.
         started = datetime.fromisoformat(result(process, out)["started"].replace("Z", "+00:00")).timestamp()
         delays.append(started + 0.001 - begin)
@@ -70,7 +68,7 @@ def test_the_demo_sends_its_first_packet_soon(lab, public_program):
 
 def test_the_demo_shows_a_summary_for_people(lab, public_program):
     """Without --json the summary is on standard output, and nothing is in the way of a pipe."""
-    process, out, _, _ = as_nobody(lab, public_program, "demo", "--duration", "200ms")
+    process, _, _, out = as_nobody(lab, public_program, "demo", "--duration", "200ms")
     assert process.returncode == 0
     assert ("valid" in out or "it works" in out) and "INVALID" not in out and "lost" in out
 
