@@ -1,8 +1,8 @@
 # Start with `make demo` and `make test` on a fresh Debian machine. Both name the packages they install.
 
 SECONDS ?= 10
-# Runs a command on otherwise idle cores only, beside tests that measure.
-BESIDE = env -u MAKEFLAGS chrt --idle 0
+# Runs a command beside the black-box tests, on otherwise idle cores only.
+BESIDE = $(CURDIR)/tools/beside
 # Runs the unit tests of the crates on some floors: core, edge, shell, dev.
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
@@ -46,7 +46,8 @@ test:
 # fuzz targets and the playground have folders of their own, and black-box tests are compiled for all processes that will collect
 # them.
 checked: web
-	cd web && $(BESIDE) npm run --silent check && $(BESIDE) npm run --silent test
+	$(BESIDE) npm --prefix web run --silent check
+	$(BESIDE) npm --prefix web run --silent test
 	cargo fmt --all --check
 	-@$(BESIDE) env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -m pytest -qq -p no:cacheprovider --collect-only tests >/dev/null 2>&1
 	@$(BESIDE) tools/playground >/dev/null || [ $$? = 3 ]
