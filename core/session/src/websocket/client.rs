@@ -119,7 +119,10 @@ impl Client {
                     .and_then(|()| self.end_of_message(ctx, flow, link)),
                 Event::Control(opcode, range, _) => self.control(ctx, flow, link, opcode, rest, range),
             };
-            if let Err(wrong) = done {
+            // The first fault counts: further ones depend on how much came with it.
+            if let Err(wrong) = done
+                && !flow.has(Flag::Failed)
+            {
                 link.give_up(ctx, flow, self.masks(), wrong);
             }
         }
@@ -298,6 +301,9 @@ impl Client {
         link: &mut Link,
         data: &[u8],
     ) -> Result<(), Violation> {
+        if flow.has(Flag::Failed) {
+            return Ok(());
+        }
         let expected = match self.plan.expect {
             _ if flow.waiting == 0 => None,
             WebsocketExpect::Echo => Some(&self.framer),
@@ -316,6 +322,9 @@ impl Client {
     }
 
     fn end_of_message(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) -> Result<(), Violation> {
+        if flow.has(Flag::Failed) {
+            return Ok(());
+        }
         if link.kind == Kind::Text && !link.utf8.is_whole() {
             return Err(Violation::NotUtf8);
         }

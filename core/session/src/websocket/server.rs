@@ -101,7 +101,10 @@ impl Server {
                     self.control(ctx, flow, link, opcode, (rest, range, mask))
                 }
             };
-            if let Err(wrong) = done {
+            // The first fault counts: further ones depend on how much came with it.
+            if let Err(wrong) = done
+                && !flow.has(Flag::Failed)
+            {
                 link.give_up(ctx, flow, NO_MASKS, wrong);
             }
         }
@@ -170,6 +173,9 @@ impl Server {
         data: &[u8],
         mask: Option<Mask>,
     ) -> Result<(), Violation> {
+        if flow.has(Flag::Failed) {
+            return Ok(());
+        }
         let echoes = self.plan.expect == WebsocketExpect::Echo;
         if !echoes {
             link.message.clear();
@@ -195,6 +201,9 @@ impl Server {
 
     /// A message is whole: replies.
     fn end_of_message(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) -> Result<(), Violation> {
+        if flow.has(Flag::Failed) {
+            return Ok(());
+        }
         if link.kind == Kind::Text && !link.utf8.is_whole() {
             return Err(Violation::NotUtf8);
         }

@@ -243,6 +243,12 @@ fn compression_that_is_not_agreed_on_or_not_kept_to_is_counted_with_a_reason() {
             Reason::WebsocketProtocol,
             "a compressed message that can't be decompressed",
         ),
+        // Two other bytes, and then a block of a type that does not exist (RFC 1951 section 3.2.3).
+        (
+            [&agreed[..], &compressed(b"\x00\x02\x00\xfd\xffxx\x07")].concat(),
+            Reason::WrongContent,
+            "a message with other bytes than expected",
+        ),
         (
             [&agreed[..], &compressed(&bomb)].concat(),
             Reason::WrongContent,
@@ -259,6 +265,7 @@ fn compression_that_is_not_agreed_on_or_not_kept_to_is_counted_with_a_reason() {
             let client = wire.client();
             assert_eq!((client.failed(reason), client.failed_in_all()), (1, 1), "{detail}");
             assert_eq!(client.details.get(detail), Some(&1), "{detail}: {:?}", client.details);
+            assert_eq!(client.details.len(), 1, "{detail}: {:?}", client.details);
         }
     }
     // A bomb for a client that takes any bytes, and one for a server.
