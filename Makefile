@@ -7,7 +7,7 @@ BESIDE = $(CURDIR)/tools/beside
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
 
-.PHONY: demo build web screenshots test checked unit tested blackbox soak fuzz miri audit bench bench-versus lab deb docs dist dist-test clean
+.PHONY: demo build web generate screenshots test checked unit tested blackbox soak fuzz miri audit bench bench-versus lab deb docs dist dist-test clean
 
 demo: build
 	./target/release/eagre demo
@@ -28,6 +28,10 @@ web/node_modules/.package-lock.json: web/package.json web/package-lock.json web/
 	@tools/setup web
 	cd web && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
+
+# Writes schemas, generated pages and the clients' documents anew.
+generate: web
+	tools/generate
 
 # Takes the documentation's screenshots of the dashboard during real runs.
 screenshots: build

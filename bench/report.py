@@ -58,7 +58,9 @@ EXPLANATIONS = """
   rustls as in its documentation, both ends, by wall clock. It runs before each window of sessions, which add TCP, one byte each way
   and a close; both figures are medians. Both verify the certificate against a root.
 - **P21**: requests on connections that stay open, eight of them with a hundred requests at a time each; a request counts once for both
-  ends. HTTP/3 is encrypted at both ends, the others are not. Its instructions are those of all threads under callgrind.
+  ends. HTTP/3 is encrypted at both ends, the others are not. Its instructions are those of all threads under callgrind. A packet of QUIC
+  counts once, although both ends are on the core: the long responses' packets, and those that acknowledge them. Handshakes are followed by
+  one byte each way and a close; full ones verify the certificate against a root.
 - **session-peers**: clients on the worker's core against the same server on the other core (a reader that discards; iperf3's own
   server; nginx with one process and an object of 1,000 bytes). Eagre polls, so its CPU time is the time that `busy_ratio` reports.
   Work that the kernel does for a client in its own threads is in nobody's CPU time; windows count from 90 % of the core. Against a

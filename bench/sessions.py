@@ -183,12 +183,30 @@ STREAMS = (
 )
 
 
+# Connections of QUIC: name of the profile, what is counted, and its target.
+CONNECTIONS = (
+    ("p21-quic-full", "full QUIC handshakes, X25519, ECDSA P-256, and one byte each way", 1200),
+    ("p21-quic-resumed", "resumed QUIC handshakes, X25519, and one byte each way", 1800),
+)
+
+
 def streams(bench):
-    """P21: a hundred requests at a time on each of eight connections, and instructions for one."""
-    kinds = [lambda profile=profile: sessions("P21", profile)(bench) for profile, _, _ in STREAMS]
-    beside, *series = alternate(bench, testpmd(bench, "P21"), *kinds)
-    for (_, what, target), one in zip(STREAMS, series, strict=True):
-        yield row("P21", f"{what}, 8 connections with 100 streams, `ring`, both ends on one core", one, target, beside=beside)
+    """P21: a hundred requests at a time on each of eight connections, handshakes, packets of long responses; instructions of a request."""
+    profiles = [profile for profile, _, _ in STREAMS + CONNECTIONS]
+    kinds = [lambda profile=profile: sessions("P21", profile)(bench) for profile in profiles]
+
+    def packets():
+        window = eagre("P21", "p21-quic-bulk", seconds=bench.seconds)
+        counted(window, "transactions")
+        return window
+
+    beside, *series, bulk = alternate(bench, testpmd(bench, "P21"), *kinds, packets)
+    series = iter(series)
+    for _, what, target in STREAMS:
+        yield row("P21", f"{what}, 8 connections with 100 streams, `ring`, both ends on one core", next(series), target, beside=beside)
+    for _, what, target in CONNECTIONS:
+        yield row("P21", f"{what}, `ring`, both ends on one core", next(series), target, beside=beside)
+    yield row("P21", "QUIC packets of responses of 1 MB by HTTP/3, sent and received, `ring`, both ends on one core", bulk, 1e6, beside=beside)
     if not shutil.which("valgrind"):
         bench.note("P21: no instructions: valgrind is not installed")
         return
@@ -399,6 +417,7 @@ def peers(bench):
         raise CouldNotRun(f"not installed: {' '.join(missing)}; see tools/setup bench")
     yield from bulk_peers(bench)
     yield from http_peers(bench)
+    yield from http2_peers(bench)
 
 
 def bulk_peers(bench):
@@ -441,6 +460,42 @@ def http_peers(bench):
             yield from beside(f"HTTP requests to nginx, 32 persistent connections, {name} on veth against {peer}", ours, theirs, show)
     for name, ours in (("AF_XDP", new_xdp), ("AF_PACKET", new_packet)):
         yield from beside(f"HTTP to nginx, new connection each, {name} on veth against wrk", ours, new_wrk, show)
+
+
+def http2_peers(bench):
+    """HTTP/2 in the clear, 8 connections with 100 streams, to nghttpd and to Caddy."""
+    missing = [tool for tool in ("nghttpd", "caddy") if not shutil.which(tool)]
+    if missing:
+        raise CouldNotRun(f"not installed: {' '.join(missing)}; see tools/setup bench")
+    pages = RUN / "pages"
+    pages.mkdir(exist_ok=True)
+    (pages / "object").write_text("x" * 1000)
+    caddyfile = RUN / "Caddyfile"
+    caddyfile.write_text(CADDY.format(pages=pages))
+    url = "http://198.18.0.2/object"
+    h2load = ["h2load", "--threads", 1, "--clients", 8, "--max-concurrent-streams", 100, "--duration", bench.seconds, url]
+    servers = {"nghttpd": ["nghttpd", "--no-tls", "--htdocs", pages, 80], "Caddy": ["caddy", "run", "--config", caddyfile, "--adapter", "caddyfile"]}
+    show = lambda value: thousands(1e6 * value)
+    for server, command in servers.items():
+        with ServedPair() as pair, pair.serving(bench.control, command):
+            ours = on_veth(bench, pair, "veth-h2", "AF_XDP", "transactions")
+            ours, theirs = alternate(bench, ours, kernel_client(bench, pair, h2load, of_h2load(bench.seconds)), share_min=VETH_SHARE_MIN)
+        what = f"HTTP/2 requests to {server}, 8 connections with 100 streams, AF_XDP on veth against h2load"
+        yield from beside(what, ours, theirs, show)
+
+
+CADDY = """{{
+  admin off
+  auto_https off
+  servers {{
+    protocols h1 h2c
+  }}
+}}
+:80 {{
+  root * {pages}
+  file_server
+}}
+"""
 
 
 def beside(what, ours, theirs, show):

@@ -28,13 +28,17 @@ LONGEST = [
 # Marks of which tools/blackbox runs all tests in one go, without the others.
 BY_THEMSELVES = ("quiet", "alone")
 
-# In pytest's cache: tests that run again and are not marked unsteady.
-UNMARKED = "eagre/unmarked"
+# In pytest's cache: how often each test that failed must pass then.
+TIMES = "eagre/times"
+
+# Times in a row that a test must pass after it failed: one marked unsteady, one not marked, one that nothing disturbed.
+UNSTEADY, UNMARKED, UNEXPLAINED = 1, 3, 5
+# As many may have failed though nothing disturbed them.
+MOST_UNEXPLAINED = 3
 
 
 def pytest_addoption(parser):
-    parser.addoption("--again", action="store_true", help="a second run of tests that failed: something must have disturbed each")
-    parser.addoption("--again-unmarked", action="store_true", help="run those again that are not marked unsteady, and no others")
+    parser.addoption("--again", type=int, default=0, metavar="N", help="the Nth run of tests that failed, of those that must pass so often")
     parser.addoption("--slowest", type=int, default=0, help="print the N slowest tests of this run and those before it")
 
 
@@ -64,8 +68,8 @@ def pytest_collection_modifyitems(config, items):
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
-    if config.getoption("again_unmarked"):
-        wanted = config.cache.get(UNMARKED, [])
+    if (again := config.getoption("again")) > 1:
+        wanted = [name for name, times in config.cache.get(TIMES, {}).items() if times >= again]
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in wanted])
         items[:] = [item for item in items if item.nodeid in wanted]
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
@@ -75,24 +79,22 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """With --again: prints why each test runs again, and leaves a list of those not marked unsteady; fails if nothing disturbed one."""
-    if not session.config.getoption("again"):
+    """With --again 1: prints why each test runs again, and leaves how often; fails if too many failed though nothing disturbed them."""
+    if session.config.getoption("again") != 1:
         return
     record = session.config.pluginmanager.get_plugin("record of all runs")
-    reasons, refused, unmarked = {}, [], []
+    times, reasons = {}, {}
     for item in session.items:
         marker = item.get_closest_marker("unsteady")
         evidence = record.evidence(item.nodeid, marker is not None)
-        if not evidence:
-            refused.append(f"{item.nodeid}: nothing disturbed it: {record.measured(item.nodeid)}")
-            continue
-        if not marker:
-            unmarked.append(item.nodeid)
-        reasons[item.nodeid] = f"{marker.args[0] if marker else 'not marked unsteady'}; {evidence}"
-    if refused:
-        pytest.exit("failed, and not run again:\n  " + "\n  ".join(refused), 1)
+        times[item.nodeid] = UNEXPLAINED if not evidence else UNSTEADY if marker else UNMARKED
+        why = marker.args[0] if marker else "not marked unsteady"
+        reasons[item.nodeid] = f"{why}; {evidence or f'UNEXPLAINED, nothing disturbed it: {record.measured(item.nodeid)}'}"
+    unexplained = [f"{name}: {reasons[name]}" for name in times if times[name] == UNEXPLAINED]
+    if len(unexplained) > MOST_UNEXPLAINED:
+        pytest.exit(f"more than {MOST_UNEXPLAINED} failed though nothing disturbed them; none runs again:\n  " + "\n  ".join(unexplained), 1)
     record.again = reasons
-    record.cache.set(UNMARKED, unmarked)
+    record.cache.set(TIMES, times)
 
 
 class Contention:

@@ -1,4 +1,4 @@
-"""dnspython's client of DNS over HTTPS, by httpx: `doh_client.py FOLDER ADDRESS PORT`. FOLDER has both; it says in JSON what it got."""
+"""dnspython's client of DNS over HTTPS, by httpx: `doh_client.py FOLDER ADDRESS PORT VERSION`. FOLDER has both; it says in JSON what it got."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ QUERIES = 100
 
 
 def main():
-    folder, address, port = sys.argv[1:]
+    folder, address, port, version = sys.argv[1:]
     sys.path.insert(0, folder)
     import httpx
     from dns import message, query, rcode
@@ -20,7 +20,7 @@ def main():
         if response.status_code == 200:
             fresh.add(response.headers.get("cache-control"))
 
-    transport = httpx.HTTPTransport(http1=True, http2=True, verify=False)
+    transport = httpx.HTTPTransport(http1=True, http2=version == "2", verify=False)
     with httpx.Client(transport=transport, event_hooks={"response": [note]}, timeout=10) as session:
         asked = [(f"host{number}.test", "A") for number in range(QUERIES)]
         asked += [("x.invalid", "A"), ("long.test", "TXT"), ("a.test", "AAAA")]

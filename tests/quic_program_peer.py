@@ -1,7 +1,7 @@
 """Ends of a protocol on QUIC that nobody here wrote, on aioquic: `quic_program_peer.py FOLDER MODE ADDRESS PORT [CERTIFICATE KEY]`.
 
-FOLDER has the packages of `test_dns_quic.py`. MODE `serve` is a server that sends lines of streams back in upper case, and datagrams as they are; it
-says `ready`, and on SIGTERM in JSON what it has seen. `ask` is a client that says HELLO, exchanges messages and ends; `datagrams` one that sends ten
+FOLDER has the packages of `test_dns_quic.py`. MODE `serve` is a server that sends lines of streams back in upper case, those of a unidirectional
+stream on one of its own, and datagrams as they are. It says `ready`, and on SIGTERM in JSON what it has seen. `ask` is a client that says HELLO, exchanges messages and ends; `many` one that does so on ten streams at a time, `one_way` on ten unidirectional ones; `datagrams` one that sends ten
 DATAGRAM frames; `other` one of another protocol. They say in JSON what came of it.
 """
 
@@ -28,6 +28,18 @@ async def serve(address, port, certificate, key):
     seen = {"bytes": 0, "ends": 0, "datagrams": 0, "closes": {}, "streams": []}
 
     class Server(QuicConnectionProtocol):
+        own = None
+
+        def output(self, stream):
+            """The stream on which a response goes: the one of the request, or the one that belongs to it."""
+            if not stream & 2:
+                return stream
+            self.own = self.own or {}
+            while stream >> 2 not in self.own:
+                # It counts as open once something is sent on it.
+                self.own[len(self.own)] = 4 * len(self.own) + 3
+            return self.own[stream >> 2]
+
         def quic_event_received(self, event):
             if isinstance(event, StreamDataReceived):
                 seen["bytes"] += len(event.data)
@@ -40,7 +52,7 @@ async def serve(address, port, certificate, key):
                 elif event.data.startswith(b"LEAVE"):
                     self._quic.close(error_code=0)
                 else:
-                    self._quic.send_stream_data(event.stream_id, event.data.upper(), end_stream=event.end_stream)
+                    self._quic.send_stream_data(self.output(event.stream_id), event.data.upper(), end_stream=event.end_stream)
             elif isinstance(event, DatagramFrameReceived):
                 seen["datagrams"] += 1
                 self._quic.send_datagram_frame(event.data)
@@ -53,7 +65,9 @@ async def serve(address, port, certificate, key):
     configuration.load_cert_chain(certificate, key)
     ends = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ends.set)
-    running = await run(address, port, configuration=configuration, create_protocol=Server)
+    tickets = {}
+    kept = {"session_ticket_fetcher": tickets.pop, "session_ticket_handler": lambda ticket: tickets.update({ticket.ticket: ticket})}
+    running = await run(address, port, configuration=configuration, create_protocol=Server, **kept)
     print("ready", flush=True)
     await ends.wait()
     running.close()
@@ -75,6 +89,41 @@ async def ask(address, port):
         rest = await asyncio.wait_for(reader.read(), 10)
         await asyncio.sleep(0.2)
     print(json.dumps({"greeting": greeting.decode(), "lengths": lengths, "rest": len(rest)}))
+
+
+async def exchange(address, port, one_way):
+    """Twenty messages on each of ten streams at a time, of one size and responses of another."""
+    from aioquic.asyncio import QuicConnectionProtocol, connect
+    from aioquic.quic.events import StreamDataReceived
+
+    got, ended = {}, set()
+
+    class Client(QuicConnectionProtocol):
+        def quic_event_received(self, event):
+            if isinstance(event, StreamDataReceived):
+                got[event.stream_id] = got.get(event.stream_id, 0) + len(event.data)
+                if event.end_stream:
+                    ended.add(event.stream_id)
+
+    async with connect(address, port, configuration=configured(True, verify_mode=ssl.CERT_NONE), create_protocol=Client) as client:
+        streams = [number * 4 + (2 if one_way else 0) for number in range(10)]
+        for number in range(20):
+            for stream in streams:
+                client._quic.send_stream_data(stream, bytes(1_000), end_stream=number == 19)
+            client.transmit()
+        for _ in range(500):
+            if len(ended) == 10:
+                break
+            await asyncio.sleep(0.01)
+    print(json.dumps({"got": sorted(got.values()), "streams": sorted(got), "ended": len(ended)}))
+
+
+async def many(address, port):
+    await exchange(address, port, False)
+
+
+async def one_way(address, port):
+    await exchange(address, port, True)
 
 
 async def datagrams(address, port):
@@ -114,7 +163,7 @@ async def other(address, port):
 def main():
     folder, mode, address, port, *more = sys.argv[1:]
     sys.path.insert(0, folder)
-    run = {"serve": serve, "ask": ask, "datagrams": datagrams, "other": other}[mode]
+    run = {"serve": serve, "ask": ask, "many": many, "one_way": one_way, "datagrams": datagrams, "other": other}[mode]
     asyncio.run(run(address, int(port), *more))
 
 

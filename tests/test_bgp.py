@@ -297,6 +297,19 @@ def test_routes_of_a_file_are_limited_and_withdrawn(lab):
     assert (east["received_ipv4"], east["received_ipv6"], east["received_withdrawn"]) == (60, 0, 60), east
 
 
+def test_of_several_tables_in_a_file_the_last_one_is_advertised(lab):
+    """BIRD appends a whole table to its file each time: routes that have gone since are in the earlier ones alone."""
+    first = mrt.table([(f"20.0.{n}.0/24", mrt.attributes([n + 1])) for n in range(30)])
+    later = mrt.table([(f"20.0.{n}.0/24", mrt.attributes([n + 1])) for n in range(20)])
+    ports = both_ends()
+    ports["west"]["bgp"]["peers"][0]["routes"] = [{"mrt": {"file": "rib.mrt"}}]
+    profile = lab.profile(ports, [], load={"duration": "500ms", "drain": "0s"})
+    (profile.parent / "rib.mrt").write_bytes(first + first + later)
+    done = lab.eagre("run", profile, "--json", "-").ok()
+    assert done.json["ports"]["west"]["bgp"]["advertised"] == 20, done.json["ports"]["west"]
+    assert "has several tables of a family" in done.err and "earlier ones left out: 2" in done.err, done.err
+
+
 def test_files_that_are_no_tables_are_refused(lab):
     def refused(data, *texts, **keys):
         west = {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": {"peers": [peer(routes=[{"mrt": {"file": "rib.mrt"}, **keys}])]}}

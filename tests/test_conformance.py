@@ -44,7 +44,7 @@ PAGES = {
         {"digests_are_those_of_rfc_2202", "both_sides_hold_the_same", "test_passwords_let_in", "test_isis_as_frr_sees_it"},
     ),
     "vrrp": Page(
-        ("core/emulate/src/vrrp", "core/profile/src/resolve"),
+        ("core/emulate/src/vrrp", "core/profile/src/protocols/vrrp"),
         ("test_vrrp.py",),
         {"of_equal_priorities_the_higher_address_wins", "reports_misconfiguration", "test_version_2"},
     ),

@@ -1,5 +1,7 @@
 """Servers that are dead: every session has an outcome at the end of a run, however long TCP would go on trying."""
 
+import time
+
 import pytest
 from bad_server import PORTS as BAD
 from hosts import Host, rules
@@ -135,3 +137,37 @@ def test_servers_whose_clients_failed_have_an_outcome(lab, at_end):
     for end in ("client", "server"):
         assert one[end].get("active", 0) == 0, (end, one[end])
         assert sum(one[end]["failed"].values()) == one[end]["attempted"] == COUNT, (end, one[end])
+
+
+@pytest.mark.parametrize("app", ["http", raw(requests="endless")], ids=["http", "raw"])
+def test_a_server_that_refuses_is_not_flooded(host, app):
+    """Sessions that take each other's places as fast as they can wait while all of them fail, longer each time."""
+    done = run(host, host.client(app, server_port=81, concurrent=50), load={"duration": "3s"})
+    one = failed(done, refused=done.json["sessions"]["s"]["attempted"])
+    # The waits are 10, 20, 40 … ms: nine rounds begin before 3 s, some with sessions of the round before.
+    assert 2 * 50 <= one["attempted"] <= 20 * 50, one
+    assert any("all failed; after a round of such failures new sessions wait" in note for note in done.json["verdict"]["notes"]), done.json["verdict"]
+
+
+def test_a_server_that_resets_whatever_it_accepts_is_not_flooded(host):
+    host.kernel_server("bad_server.py")
+    done = run(host, host.client("http", server_port=BAD["resets_at_once"], concurrent=50), load={"duration": "3s"})
+    count = done.json["sessions"]["s"]["attempted"]
+    one = all_failed(check(done.json["sessions"]["s"]), count, reset=count)
+    assert one["established"] > 50 and 2 * 50 <= one["attempted"] <= 20 * 50, one
+
+
+def test_a_rate_and_a_number_of_sessions_are_kept_though_all_are_refused(host):
+    done = run(host, host.client("http", server_port=81, open="200/s", **{"for": "500ms"}), load={"duration": "3s"})
+    failed(done, refused=100)
+    done = run(host, host.client("http", server_port=81, concurrent=10, count=1000), load={"duration": "3s"})
+    failed(done, refused=1000)
+
+
+def test_sessions_come_back_with_their_server(host):
+    """A server that begins to listen is found within a second, and then gets all that it can take."""
+    process = host.start(host.client(raw(), server_port=ECHO, concurrent=20), duration="6s")
+    time.sleep(2.5)
+    host.kernel_server()
+    one = check(host.lab.finish(process).json["sessions"]["s"])
+    assert one["completed"] > 500 and 20 <= one["failed"]["refused"] < 500, one

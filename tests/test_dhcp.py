@@ -9,6 +9,7 @@ import time
 import pytest
 from hosts import Capture
 from lab import LONG, need, wait_until
+from server import Server
 
 CLIENTS = 10_000 if LONG else 200
 RATE = 1_000 if LONG else 500
@@ -359,6 +360,35 @@ def test_sessions_come_from_leased_addresses(lab):
     result = done.result()
     all_bound(result["ports"]["west"]["dhcp"], 50)
     assert result["sessions"]["web"]["completed"] == 100, result["sessions"]
+
+
+def test_clients_ping_from_their_leases(lab):
+    """By a server's run: each from the address it has got, to its own network and through its router; then without a lease."""
+    network = Network(lab)
+    Dnsmasq(network, 3600, "--dhcp-option=3,10.0.0.1")
+    server = Server(lab, ns=network.tester)
+    ports = network.ports(5, outstanding=1, check=False)
+    packet = ["ipv4", {"udp": {"dst": 9}}]
+    one = {"name": "up", "from": "west", "from_host": "dhcp", "to": "east", "packet": packet, "rate": "50pps"}
+    run = server.start(profile={"ports": ports, "streams": [one], "load": {"duration": "60s"}})
+    server.sends(run, 20)
+
+    def ping(to, **rest):
+        answer = server.ask("POST", f"/api/v1/runs/{run['id']}/pings", {"port": "west", "to": to, **rest}, timeout=60)
+        assert answer.status == 200, answer
+        return answer.json()
+
+    found = [ping("10.0.0.1", host=f"dhcp[{n}]") for n in range(5)]
+    assert all(one["answered"] and one["sent"] == 1 and one["via"] == "10.0.0.1" for one in found), found
+    assert len({one["from"] for one in found}) == 5, found
+    far = ping("10.9.0.1", host="dhcp[2]")
+    assert far["answered"] and far["via"] == "10.0.0.1" and far["from"] == found[2]["from"], far
+    assert ping("10.0.0.1", **{"from": found[4]["from"]})["from"] == found[4]["from"]
+    assert server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", {"action": "release"}).status == 200
+    released = lambda: not (gone := ping("10.0.0.1", host="dhcp[2]"))["answered"] and gone
+    gone = wait_until(released, "the release")
+    assert "client 'dhcp[2]' of port 'west' has no IPv4 address" in gone["reason"], gone
+    assert server.ask("POST", f"/api/v1/runs/{run['id']}/stop").status == 200
 
 
 def test_leases_of_seconds_are_renewed(lab):

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hosts import PYTHON, TESTS, Host
 from lab import REPO, need
-from servers import Nginx, Process, certificate
+from servers import Caddy, Nginx, Process, certificate
 from sessions import all_failed, all_through, check, of
+from test_dns_quic import packages as doq_packages
 
 LONG_TEXT = "x" * 200
 RULES = [
@@ -81,7 +82,7 @@ def test_kdig_asks_by_tls_at_its_port(host):
 def test_dnspython_asks(host, packages):
     """103 queries by GET and POST on one connection, and eight requests that are no queries: a status each, and the session goes on."""
     process = serving(host)
-    client = [PYTHON, TESTS / "doh_client.py", packages, host.tester_address(), 443]
+    client = [PYTHON, TESTS / "doh_client.py", packages, host.tester_address(), 443, "2"]
     heard = json.loads(host.host.run(*client, timeout=60))
     assert heard["codes"] == {"NOERROR": 102, "NXDOMAIN": 1} and heard["lengths"] > 8_000, heard
     assert len([address for address in heard["addresses"] if address.startswith("198.18.0.")]) == 4, heard
@@ -95,20 +96,51 @@ def test_dnspython_asks(host, packages):
     assert details["a request that is no query: status 400"] == 4 and sum(details.values()) == 8, details
 
 
-class Dnsdist(Process):
-    """dnsdist with an address for every name below test., at port 443 over TLS."""
+@pytest.mark.parametrize("version", ["1.1", "auto"])
+def test_dnspython_asks_by_http1(host, packages, version):
+    """The same one after the other by HTTP/1.1, which a server for both versions agrees on, too."""
+    process = host.serving(host.server({"dns": {"rules": RULES, "version": version}}, **HTTPS))
+    client = [PYTHON, TESTS / "doh_client.py", packages, host.tester_address(), 443]
+    heard = json.loads(host.host.run(*client, "1.1", timeout=60))
+    assert heard["codes"] == {"NOERROR": 102, "NXDOMAIN": 1} and heard["lengths"] > 8_000, heard
+    assert heard["versions"] == ["HTTP/1.1"] and heard["fresh"] == ["max-age=0", "max-age=60"], heard
+    statuses = {"path": 404, "method": 405, "type": 415, "long": 413, "none": 400, "padded": 400, "response": 400, "short": 400}
+    assert heard["statuses"] == statuses, heard
+    if version == "auto":
+        assert "198.18.0." in kdig(host, "a.test"), "which comes by HTTP/2"
+    one = served(host, process)
+    asked = 103 + (version == "auto")
+    assert one["failed"] == {} and one["server"]["http"] == {"2xx": asked, "4xx": 8}, one
+    agreed = {each["alpn"] for each in one["server"]["tls"]}
+    assert agreed == ({"http/1.1", "h2"} if version == "auto" else {"http/1.1"}), one
 
-    def __init__(self, lab, namespace, address):
+
+def test_dnspython_asks_by_http3(host, doq_packages):
+    """Each query on a connection of aioquic: by both methods, a long response, and a path that is none."""
+    process = host.serving(host.server({"dns": {"rules": RULES, "version": 3}}, **HTTPS))
+    client = [PYTHON, TESTS / "doh3_client.py", doq_packages, host.tester_address(), 443]
+    heard = json.loads(host.host.run(*client, timeout=60))
+    assert heard == {"codes": {"NOERROR": 11, "NXDOMAIN": 1}, "records": 40, "other": 404}, heard
+    one = served(host, process)
+    side = one["server"]
+    assert one["failed"] == {} and side["http"] == {"2xx": 12, "4xx": 1} and side["http3"]["streams"] == 13, one
+    assert side["dns"] == {"noerror": 11, "nxdomain": 1} and side["tls"][0]["alpn"] == "h3", side
+
+
+class Dnsdist(Process):
+    """dnsdist with an address for every name below test., over TLS."""
+
+    def __init__(self, lab, namespace, address, port=443):
         self.folder = lab.folder()
         chain, key, _ = certificate(self.folder)
         config = self.folder / "dnsdist.conf"
         config.write_text(f"""
-addDOHLocal("{address}:443", "{chain}", "{key}", "/dns-query")
+addDOHLocal("{address}:{port}", "{chain}", "{key}", "/dns-query")
 setACL("0.0.0.0/0")
 addAction(makeRule("test."), SpoofAction("192.0.2.1"))
 addAction(AllRule(), RCodeAction(DNSRCode.REFUSED))
 """)
-        self.start(lab, namespace, 443, "dnsdist", "--supervised", "--disable-syslog", "-C", config)
+        self.start(lab, namespace, port, "dnsdist", "--supervised", "--disable-syslog", "-C", config)
 
 
 class Unbound(Process):
@@ -165,6 +197,45 @@ def test_dnsdist_is_asked(host):
     assert other["client"]["failure_details"] == {"status 404": 2}, other
 
 
+def test_dnsdist_is_asked_by_http1(host):
+    """One query at a time on connections that stay open; a server for both versions chooses the better one."""
+    Dnsdist(host.lab, host.host, host.address())
+    one = {"version": 1.1, "requests": 50}
+    done = host.run(
+        asking(host, {**one, "padding": True}, tls={"server_name": "a.test"}),
+        asking(host, {**one, "method": "GET"}, name="get"),
+        asking(host, {"version": "auto", "requests": 50, "streams_per_connection": 5}, name="auto"),
+        asking(host, {"version": 1.1, "names": "b.invalid"}, name="refused", count=2),
+        asking(host, {"version": 1.1, "path": "/other"}, name="other", count=2),
+    )
+    for name in ("s", "get"):
+        side = all_through(of(done, name), 10, 500)["client"]
+        assert side["dns"] == {"noerror": 500} and side["http"] == {"2xx": 500}, side
+    auto = all_through(of(done, "auto"), 10, 500)["client"]
+    assert auto["http2"]["streams"] == 500 and auto["tls"][0]["alpn"] == "h2", auto
+    assert all_through(of(done, "refused"), 2, 2)["client"]["dns"] == {"refused": 2}
+    all_failed(of(done, "other"), 2, http_4xx=2)
+
+
+def test_dnsdist_is_asked_by_http3_through_caddy(host):
+    """Caddy in front of dnsdist: many queries at a time by both methods, updates of the keys, and a port that changes; a path that is none."""
+    Dnsdist(host.lab, host.host, "127.0.0.1", 8443)
+    proxy = "handle /dns-query* {\nreverse_proxy https://127.0.0.1:8443 {\ntransport http {\ntls_insecure_skip_verify\n}\n}\n}"
+    Caddy(host.lab, host.host, more=proxy)
+    app = {"version": 3, "requests": 50, "streams_per_connection": 8}
+    done = host.run(
+        asking(host, app, quic={"key_update": 20}),
+        asking(host, {**app, "method": "GET"}, name="get", quic={"migrate": {"every": "100ms"}}),
+        asking(host, {"version": 3, "path": "/other"}, name="other", count=2),
+    )
+    for name in ("s", "get"):
+        side = all_through(of(done, name), 10, 500)["client"]
+        assert side["dns"] == {"noerror": 500} and side["http"] == {"2xx": 500} and side["http3"]["streams"] == 500, side
+        assert side["tls"][0]["alpn"] == "h3" and side["quic"]["connections"] == 10, side
+    assert of(done)["client"]["quic"]["key_updates"] > 0
+    all_failed(of(done, "other"), 2, http_4xx=2)
+
+
 @pytest.mark.parametrize("port", [443, 80])
 def test_unbound_is_asked(host, port):
     """Over TLS, and in the clear as behind a proxy that ends TLS."""
@@ -201,8 +272,8 @@ def test_a_server_of_http_1_has_a_reason(host):
     """nginx without HTTP/2 refuses the handshake, and its HTTP/1.1 in the clear is none of HTTP/2."""
     Nginx(host.lab, host.host)
     done = host.run(asking(host, count=2), asking(host, name="clear", count=2, tls=False))
-    refused = all_failed(of(done), 2, tls_alert=2)
-    assert refused["client"]["failure_details"] == {"no_application_protocol": 2}, refused
+    refused = all_failed(of(done), 2, no_http2=2)
+    assert refused["client"]["failure_details"] == {"ALPN: the other end supports none of the application protocols": 2}, refused
     all_failed(of(done, "clear"), 2, no_http2=2)
 
 
@@ -237,6 +308,34 @@ def test_ours_through_losses(lab, method, rest):
     assert one["client"]["http2"]["streams"] == 1_000 and one["retransmitted_segments"] > 0, one
 
 
+@pytest.mark.parametrize("version", ["1.1", "auto", "3"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_other_versions_of_ours_through_losses(lab, version, method):
+    app = {"version": version, "requests": 50, "padding": True, "method": method}
+    if version != "1.1":
+        app["streams_per_connection"] = 10
+    results = [simulated(lab, seed, app) for seed in (1, 1)]
+    one, again = (all_through(check(result["sessions"]["s"]), 20, 1_000) for result in results)
+    assert one == again
+    for side in (one["client"], one["server"]):
+        assert side["dns"] == {"noerror": 1_000} and side["http"] == {"2xx": 1_000}, side
+        alpn = {"1.1": "http/1.1", "auto": "h2", "3": "h3"}[version]
+        assert {agreed["alpn"] for agreed in side["tls"]} == {alpn}, side
+
+
+def test_early_data_of_ours(lab):
+    """By HTTP/3: resumed sessions send their first queries with the handshake, whatever is lost; a seed repeats the run exactly."""
+    app = {"version": 3, "method": "GET", "requests": 20, "streams_per_connection": 10}
+    rest = {"tls": {"resumption": 100}, "quic": {"early_data": True}}
+    results = [simulated(lab, seed, app, **rest) for seed in (1, 1)]
+    one, again = (all_through(check(result["sessions"]["s"]), 20, 400) for result in results)
+    assert one == again
+    client, server = one["client"]["quic"], one["server"]["quic"]
+    resumed = sum(agreed["handshakes"] for agreed in one["client"]["tls"] if agreed["resumed"])
+    assert resumed >= 10 and client["early_data_accepted"] == server["early_data_accepted"] == resumed, (resumed, one)
+    assert client["early_requests"] == 10 * resumed and 0 < server["early_requests"] <= client["early_requests"], one
+
+
 @pytest.mark.parametrize(
     "change, place",
     [
@@ -249,6 +348,12 @@ def test_ours_through_losses(lab, method, rest):
         ({"transport": "udp", "app": {"dns": {"names": "a.test", "host": "a.test"}}}, "host: applies to HTTPS only"),
         ({"tls": False, "app": {"dns": {"names": "a.test", "padding": True}}}, "padding: hides the lengths"),
         ({"app": "http"}, "transport: http does not go over HTTPS"),
+        ({"app": {"dns": {"names": "a.test", "version": 4}}}, "version: "),
+        ({"transport": "udp", "app": {"dns": {"names": "a.test", "version": 3}}}, "version: applies to HTTPS only"),
+        ({"tls": False, "app": {"dns": {"names": "a.test", "version": 3}}}, "tls: QUIC is always encrypted"),
+        ({"app": {"dns": {"names": "a.test", "version": "1.1", "streams_per_connection": 2}}}, "HTTP/1.1 has no streams"),
+        ({"quic": {"early_data": True}, "tls": {"resumption": 5}, "app": {"dns": {"names": "a.test", "version": 3}}}, "early_data: requests by POST are not"),
+        ({"quic": {"early_data": True}, "app": {"dns": {"names": "a.test", "version": 3, "method": "GET"}}}, "early_data: only a resumed session"),
     ],
 )
 def test_what_can_not_be_is_refused(lab, change, place):

@@ -139,7 +139,8 @@ def test_aioquic_is_asked(host, packages):
     assert one["client"]["dns"] == {"noerror": 500} and one["client"]["tls"][0]["alpn"] == "doq", one
     early = all_through(of(done, "early"), 10, 20)["client"]["quic"]
     seen = peer.seen()
-    assert early["early_data_accepted"] == early["early_requests"] == seen["early"] == 9, (early, seen)
+    # A connection that begins before an earlier one has its ticket has none to use.
+    assert early["early_data_accepted"] == early["early_requests"] == seen["early"] and 4 <= seen["early"] <= 9, (early, seen)
     assert (seen["queries"], seen["ids"], seen["alpn"]) == (520, [0], ["doq"]), seen
     assert 128 in seen["lengths"] and seen["closes"] == {"0": 20}, seen
 
@@ -190,6 +191,17 @@ def test_ours_through_losses(lab, rest):
     assert one == again
     assert one["client"]["dns"]["noerror"] == one["server"]["dns"]["noerror"] == 1_000, one
     assert one["client"]["quic"]["packets_lost"] > 0, one
+
+
+@pytest.mark.parametrize("early", [False, True], ids=["plain", "early"])
+def test_no_session_fails_for_losses_at_the_end(lab, early):
+    """Sessions whose packets were lost go on after the load has ended, and their server with them."""
+    app = {"requests": 50, "streams_per_connection": 10, "padding": True}
+    rest = {"quic": {"early_data": True}, "tls": {"resumption": 20}} if early else {}
+    for seed in range(1, 17):
+        one = simulated(lab, seed, app, **rest)["sessions"]["s"]
+        # A handshake of which most is lost takes longer than the drain.
+        assert one["failed"] == {} and one["attempted"] == 20 and one["completed"] >= 19 and one["transactions"] >= 940, (seed, one)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,11 @@ FOLDER = REPO / "findings"
 SCRIPTS = sorted(FOLDER.glob("*.sh"))
 # What an installing command names: a package, and the version it is pinned to.
 INSTALLED = re.compile(
-    r"(?:pip\" -q|pip -q|npm) install((?: [^\s|;&]+)+)|go (?:install|get) (\S+)|-o APT::Sandbox::User=root download((?: [^\s|;&]+)+)"
+    r"(?:pip\" -q|pip -q|npm) install((?: [^\s|;&]+)+)|go (?:install|get) (\S+)|cargo add((?: [^\s|;&]+)+)|-o APT::Sandbox::User=root download((?: [^\s|;&]+)+)"
+    r"|mvn -q -B (\S+) -Dartifact=(\S+)|^(?:for artifact in|   )((?: [\w.-]+:[\w-]+:[^\s;]+)+)",
+    re.MULTILINE,
 )
-PINNED = re.compile(r'^(--?\w[\w-]*|"?\$\w+"?|"?[\w@/.$-]+(==|=|@v?)"?\d[\w.:+~-]*"?)$')
+PINNED = re.compile(r'^(--?\w[\w-]*|"?\$\w+"?|"?[\w@/.$-]+(==|=|@[v=]?)"?\d[\w.:+~-]*"?|[\w.-]+:[\w-]+:\d[\w.-]*(:copy)?)$')
 
 
 def installed(text):
@@ -53,5 +55,9 @@ def test_packages_without_a_version_are_seen():
     assert installed('"$folder/venv/bin/pip" -q install scapy==2.8.0 dpkt || exit 2') == ["scapy==2.8.0", "dpkt"]
     assert installed("npm install --silent autocannon@8.0.0") == ["--silent", "autocannon@8.0.0"]
     assert installed("apt-get -qq -o APT::Sandbox::User=root download hey=0.1.4-2+b4 || exit 2") == ["hey=0.1.4-2+b4"]
+    assert installed("cargo init -q . && cargo add -q pcap-file@=2.0.0 && cargo fetch") == ["-q", "pcap-file@=2.0.0"]
+    maven = "for artifact in a.b:c:1.0 a:b-d:2; do\n    mvn -q -B p:q:1:copy -Dartifact=$artifact"
+    assert installed(maven) == ["a.b:c:1.0", "a:b-d:2", "p:q:1:copy", "$artifact"]
+    assert not PINNED.match("a.b:c:LATEST") and PINNED.match("a.b:c:1.0") and PINNED.match("p:q:1:copy")
     assert not PINNED.match("dpkt") and not PINNED.match("autocannon@latest")
     assert PINNED.match("scapy==2.8.0") and PINNED.match('"snmpd=5.9.3+dfsg-2+deb12u1"')

@@ -311,8 +311,8 @@ def test_a_second_agent_of_a_name_is_refused(routed):
 class Apart(Machines):
     """Two agents, `a1` and `a2`, with a port each; between these is a router."""
 
-    def __init__(self, lab):
-        super().__init__(lab)
+    def __init__(self, lab, server=None):
+        super().__init__(lab, server=server)
         self.router = Router(lab)
         self.west, self.east = self.router.tester, lab.netns("east")
         self.west.ip("link", "set", "veth1", "netns", self.east.name)
@@ -346,9 +346,9 @@ class Apart(Machines):
 
 
 @pytest.fixture
-def apart(lab):
-    """Two agents with a router between them."""
-    return Apart(lab)
+def apart(lab, request):
+    """Two agents with a router between them; with the NATS server that the test names."""
+    return Apart(lab, server=getattr(request, "param", program)())
 
 
 def test_two_agents_have_one_run(apart):
@@ -410,6 +410,28 @@ def test_clients_and_servers_of_sessions_are_apart(apart):
     assert entry["client"]["rx_bytes_goodput"] > 0 and entry["ttfb_ns"]["p50"] > 0
 
 
+def test_virtual_routers_are_on_the_machine_of_their_port(apart):
+    """A machine has the hosts of its own ports alone; the states of both machines are in one reply, the rows of both in one result."""
+    server = apart.begin()
+    ports = apart.ports()
+    for number, name in enumerate(["west", "east"]):
+        ports[name]["vrrp"] = {"routers": [{"vrid": 20 + number, "addresses": [f"10.0.{number}.9"], "priority": 200}]}
+    run = server.start(profile=apart.profile("100pps", "30s") | {"ports": ports})
+    server.sends(run, 10)
+    states = server.get(f"/api/v1/runs/{run['id']}/protocols")
+    seen = sorted((one["router"]["vrid"], one["port"], one["router"]["state"]) for one in states["vrrp"])
+    assert seen == [(20, "west", "active"), (21, "east", "active")]
+    assert states["counts"]["vrrp_routers"] == 2, states["counts"]
+    reply = server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", {"action": "down"})
+    assert (reply.status, reply.json()) == (200, {"changed": 2}), reply
+    assert server.ask("POST", f"/api/v1/runs/{run['id']}/stop").status in (200, 202, 204)
+    assert server.ended(run, 60)["state"] == "stopped"
+    rows = server.get(f"/api/v1/runs/{run['id']}/result")["ports"]
+    assert [rows[name]["vrrp"]["routers"] for name in ("west", "east")] == [1, 1], rows
+    assert all(stream["lost"] == 0 for stream in server.get(f"/api/v1/runs/{run['id']}/result")["streams"].values())
+
+
+@pytest.mark.parametrize("apart", [program, newer], ids=["debian", "newer"], indirect=True)
 def test_an_agent_that_is_killed_ends_the_others_part(apart):
     """All stop, the run is incomplete, and no load is moved; a run with a missing agent or one that is not ready does not begin."""
     server = apart.begin()
@@ -444,6 +466,7 @@ def test_an_agent_that_is_killed_ends_the_others_part(apart):
     assert server.ended(run, 60)["state"] == "done"
 
 
+@pytest.mark.parametrize("apart", [program, newer], ids=["debian", "newer"], indirect=True)
 @pytest.mark.parametrize("way", ["killed", "cut off"])
 def test_a_run_goes_on_without_an_agent_that_is_lost(apart, way):
     """By `on_agent_loss: continue`: the others send to the end, and the result states what is missing and doubts what depends on it."""
@@ -451,7 +474,7 @@ def test_a_run_goes_on_without_an_agent_that_is_lost(apart, way):
     apart.router.router.ip("address", "add", "10.0.2.1/24", "dev", "r2")
     server = apart.begin()
     apart.router.count([7001, 7002, 7003])
-    duration, rate = TTL_S + LATE_S + 4, 1000
+    duration, rate = TTL_S + LATE_S + 6, 1000
     profile = apart.profile(f"{rate}pps", load={"duration": f"{duration}s", "drain": "300ms", "on_agent_loss": "continue"})
     profile["ports"]["here"] = {"device": "afpacket:veth2", "ip": "10.0.2.2/24", "gateway": "10.0.2.1"}
     whole = {"name": "whole", "from": "west", "to": "here", "packet": [{"ipv4": {"dst": "10.0.2.2"}}, {"udp": {"dst": 7003}}]}
@@ -472,6 +495,16 @@ def test_a_run_goes_on_without_an_agent_that_is_lost(apart, way):
     wait_until(warned, "the warning", 30)
     assert time.monotonic() - gone < TTL_S + 1 + LATE_S
     west = apart.router.counted()["forwarded_7002"]
+    if way == "killed":
+        # Its port is not the run's any more: another one may have it while the run continues.
+        apart.agents["a2"] = apart.agent("a2", apart.east, ports=["veth1"])
+        wait_until(lambda: sees(server, "a2/veth1"), "the agent's ports", 30)
+        leased = server.ask("POST", "/api/v1/leases", {"ports": ["a2/veth1"], "holder": "next"})
+        assert leased.status == 201, leased
+        assert server.get(f"/api/v1/runs/{run['id']}")["state"] == "running"
+        refused = server.ask("POST", "/api/v1/leases", {"ports": ["a1/veth0"]})
+        assert refused.status == 409, refused
+        assert server.ask("DELETE", f"/api/v1/leases/{leased.json()['id']}").status in (200, 204)
     (last,) = [document["streams"] for name, document in server.events(f"/api/v1/runs/{run['id']}/events?every_s=0.2") if name == "live"][-1:]
     over = server.ended(run, 60)
     counted = apart.router.counted()
@@ -504,9 +537,7 @@ def test_a_run_goes_on_without_an_agent_that_is_lost(apart, way):
     trial = server.get(f"/api/v1/results/{run['id']}")["trials"][0]
     assert sum(interval["streams"]["whole"].get("rx", 0) for interval in trial["intervals"]) == asked
     # The agent is not of the run any more, and takes the next one.
-    if way == "killed":
-        apart.agents["a2"] = apart.agent("a2", apart.east, ports=["veth1"])
-    else:
+    if way != "killed":
         apart.east.run("nft", "delete", "table", "inet", "cut")
     wait_until(lambda: sees(server, "a2/veth1"), "the agent's ports", 30)
     again = server.start(profile=apart.profile(duration="500ms"))

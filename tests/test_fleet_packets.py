@@ -10,6 +10,8 @@ import hashlib
 import socket
 import threading
 
+import pytest
+from broker import newer, program
 from lab import need, wait_until
 from server import inside
 from test_fleet import Machines, sees
@@ -22,9 +24,9 @@ UDP_CHECKSUM, CHECK, SEQUENCE, TIME, LANE = slice(40, 42), slice(-12, -10), slic
 class Three(Machines):
     """Three machines with a port each to a router."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, server):
         need("ip", "nft")
-        super().__init__(lab)
+        super().__init__(lab, server=server)
         self.router, self.whole = lab.netns("router", forwarding=True), lab.netns("whole")
         for side in range(3):
             lab.veth(self.whole, f"veth{side}", self.router, f"r{side}")
@@ -115,9 +117,10 @@ def ended(server, profile, **more):
     return server.get(f"/api/v1/runs/{run['id']}/result")
 
 
-def test_three_agents_send_the_packets_of_one_process(lab):
+@pytest.mark.parametrize("server", [program, newer], ids=["debian", "newer"])
+def test_three_agents_send_the_packets_of_one_process(lab, server):
     """One process with one worker and with three, then three agents: equal sets of frames, and equal totals."""
-    machines = Three(lab)
+    machines = Three(lab, server())
     alone = machines.profile(lambda n: f"afpacket:veth{n}")
     path = lab.profile(alone["ports"], alone["streams"], load=alone["load"], seed=alone["seed"])
     captures, results = {}, {}

@@ -12,7 +12,7 @@ import time
 
 import pytest
 import yaml
-from broker import program
+from broker import newer, program
 from lab import BAD_INPUT, EAGRE, REFUSED, REPO, call, need, wait_until
 from server import Server, inside
 
@@ -23,9 +23,9 @@ AGENT_UNIT, FLEET_UNIT = (REPO / f"packaging/systemd/eagre-{name}.service" for n
 class Place:
     """A machine with a fleet's NATS server, and two others."""
 
-    def __init__(self, lab):
+    def __init__(self, lab, server=None):
         need("ip")
-        program()
+        self.nats = server or program()
         self.lab, self.hub, self.state = lab, lab.netns("hub"), lab.folder() / "fleet"
         self.hub.ip("link", "add", "br0", "type", "bridge")
         self.hub.ip("address", "add", "10.77.0.1/24", "dev", "br0")
@@ -38,6 +38,8 @@ class Place:
 
     def fleet(self, *words):
         """Runs `eagre fleet` on the controller's machine."""
+        if words[0] == "up" and "--nats-server" not in words and self.nats != program():
+            words = (*words, "--nats-server", self.nats)
         return self.lab.eagre("fleet", *words, "--state", self.state, ns=self.hub)
 
     def status(self):
@@ -64,13 +66,17 @@ class Place:
 
 
 @pytest.fixture
-def place(lab):
-    """A fleet that is not up yet."""
-    made = Place(lab)
+def place(lab, request):
+    """A fleet that is not up yet; with the NATS server that the test names."""
+    made = Place(lab, getattr(request, "param", program)())
     yield made
     made.close()
 
 
+BOTH = pytest.mark.parametrize("place", [program, newer], ids=["debian", "newer"], indirect=True)
+
+
+@BOTH
 def test_one_line_makes_a_machine_an_agent(place):
     """Up, two agents by their lines, a run between them that later agents do not disturb, status, withdrawal, down."""
     lab = place.lab
@@ -125,6 +131,7 @@ def test_one_line_makes_a_machine_an_agent(place):
     assert agents[0].poll() is None
 
 
+@BOTH
 def test_an_agent_reports_what_becomes_of_it(place):
     """A port that is not there, and a key that was withdrawn; nothing when it is stopped."""
     lab = place.lab
@@ -158,6 +165,7 @@ def test_an_agent_reports_what_becomes_of_it(place):
     file.write_text(text)
 
 
+@BOTH
 def test_a_line_is_good_for_one_agent_and_one_server(place):
     """Another name, a damaged line, another authority, no TLS: refused with the reason, and no key is printed."""
     lab = place.lab

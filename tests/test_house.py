@@ -131,10 +131,55 @@ def test_methods_are_named_in_their_own_files_only():
         assert not named.search(program), path.relative_to(REPO)
 
 
+# Lists of hosts' control protocols, one for each crate or program that knows them.
+PROTOCOL_LISTS = {
+    "core/profile/src/protocols/mod.rs",
+    "core/result/src/protocols/mod.rs",
+    "core/wire/src/control.rs",
+    "shell/engine/src/emulation/protocols.rs",
+    "shell/otg/src/protocols/mod.rs",
+    "web/src/protocols/list.tsx",
+}
+# Other files that name a protocol, and why.
+LABS = {
+    "core/profile/src/document/quantity.rs": "examples of names for 'punt'",
+    "shell/lab/src/topology/mod.rs": "devices under test that run it",
+    "shell/lab/src/topology/routing.rs": "devices under test that run it",
+}
+NAMED_ELSEWHERE = {
+    "isis": {},
+    "ospf": LABS,
+    "bgp": LABS | {"core/profile/src/document/flap.rs": "the name of its part in the profile's schema"},
+    "vrrp": {"core/emulate/src/lib.rs": "the list of protocols in that crate"},
+}
+
+
+def program_files():
+    """Paths and texts of all programs written by hand, without their tests: Rust, the Python client, the dashboard."""
+    for room in of("core") + of("edge") + of("shell"):
+        for path in (REPO / path for path, _ in code_of(room)):
+            yield str(path.relative_to(REPO)), TEST_MODULE.split(path.read_text())[0]
+    for path in [*(REPO / "clients/python/src").rglob("*.py"), *(REPO / "web/src").rglob("*.ts*")]:
+        text = path.read_text()
+        if not re.search(r"\b(not to be edited|do not edit)\b", text[:400]):
+            yield str(path.relative_to(REPO)), text
+
+
+@pytest.mark.parametrize("protocol", NAMED_ELSEWHERE)
+def test_a_protocol_is_named_in_its_folders_and_the_lists_only(protocol):
+    """A protocol's folders and files have its name. Any other file that names it must change with each new protocol."""
+    spelling = protocol.replace("isis", "is-?is")
+    name = re.compile(rf"(?<![A-Za-z])(?i:{spelling})|{protocol.capitalize()}")
+    own = lambda path: protocol in path.removesuffix(".rs").removesuffix(".tsx").split("/")  # noqa: E731
+    named = {path for path, text in program_files() if not own(path) and name.search(text)}
+    assert named - PROTOCOL_LISTS - set(NAMED_ELSEWHERE[protocol]) == set()
+    assert set(NAMED_ELSEWHERE[protocol]) - named == set(), "no longer needed"
+
+
 def test_core_uses_no_dependency_that_touches_the_machine():
     """Libraries in core are for documents, file formats, ciphers, digests and encodings only."""
     pure = {"indexmap", "flate2", "pcap-file", "saphyr-parser", "schemars", "serde", "serde_json", "strsim", "thiserror"}
-    pure |= {"base64", "des", "md-5", "md4", "sha1", "sha2"}
+    pure |= {"base64", "des", "hmac", "md-5", "md4", "sha1", "sha2"}
     for room in of("core"):
         outside = set(MANIFESTS[ROOMS[room]].get("dependencies", {})) - set(ROOMS)
         assert outside <= pure, f"{room}: {outside - pure}"
@@ -146,14 +191,15 @@ SAID_ELSEWHERE = {
     "edge/afxdp/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
     "edge/dpdk/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
     "edge/packet/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
+    "shell/engine/src/trust/criteria.rs": "which figures are a share of which count, by their paths",
     "shell/engine/src/trust/holds.rs": "which figures hold, by their paths",
     "core/methods/src/outcome.rs": "rows of findings, documents of their own",
     "core/methods/src/sessions.rs": "rows of findings, documents of their own",
     "core/methods/src/sweep.rs": "rows of findings, documents of their own",
     "core/methods/src/throughput.rs": "rows of findings, documents of their own",
     "core/profile/src/flags/http.rs": "criteria of the profile that options make",
-    "core/profile/src/resolve/lacp.rs": "keys of the profile",
-    "core/profile/src/resolve/lldp.rs": "keys of the profile",
+    "core/profile/src/protocols/lacp/resolve.rs": "keys of the profile",
+    "core/profile/src/protocols/lldp/resolve.rs": "keys of the profile",
     "core/profile/src/resolve/session/app.rs": "keys of the profile",
     "shell/campaign/src/drive.rs": "variables of hooks",
     "shell/cli/src/ci/figures.rs": "figures that are compared unless others are named",
@@ -161,11 +207,11 @@ SAID_ELSEWHERE = {
     "shell/lab/src/hook.rs": "variables of hooks",
     "shell/otg/src/packet/cfm.rs": "fields of the model's headers",
     "shell/otg/src/packet/plain.rs": "fields of the model's headers",
-    "shell/otg/src/protocol/bgp.rs": "columns of the model",
-    "shell/otg/src/protocol/dhcp.rs": "columns of the model",
-    "shell/otg/src/protocol/isis.rs": "columns of the model",
-    "shell/otg/src/protocol/lldp.rs": "columns of the model",
-    "shell/otg/src/protocol/ospf.rs": "columns of the model",
+    "shell/otg/src/protocols/bgp.rs": "columns of the model",
+    "shell/otg/src/protocols/dhcp.rs": "columns of the model",
+    "shell/otg/src/protocols/isis.rs": "columns of the model",
+    "shell/otg/src/protocols/lldp.rs": "columns of the model",
+    "shell/otg/src/protocols/ospf.rs": "columns of the model",
     "shell/server/src/metrics/mod.rs": "statistics of the live latency",
     "shell/server/src/service.rs": "fields of the log",
     "shell/server/src/starting.rs": "keys of the profile and fields of the log",
@@ -177,11 +223,14 @@ SAID_ELSEWHERE = {
 }
 
 
+TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod \w+ \{")
+
+
 def code_of(room):
     """The Rust files of a room that are in the program, without comments and the tests within them."""
     for path in sorted((ROOMS[room] / "src").rglob("*.rs")):
         if "tests" not in path.parts and not path.name.endswith("tests.rs"):
-            source = re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod \w+ \{", path.read_text())[0]
+            source = TEST_MODULE.split(path.read_text())[0]
             yield str(path.relative_to(REPO)), re.sub(r"//[^\n]*", "", source)
 
 
@@ -240,7 +289,6 @@ UNTYPED = {
     "shell/server/src/access.rs": "entries of a token file, each read by itself so that all errors are reported",
     "shell/server/src/otg/": "documents of Open Traffic Generator, over HTTP and gRPC",
     "shell/server/src/profiles.rs": "a profile as the caller wrote it",
-    "shell/server/src/routes/mod.rs": "OpenAPI",
     "shell/server/src/service.rs": "OpenAPI",
     "shell/server/src/starting.rs": "what is written into the store as it is",
     "shell/store/src/compare.rs": "documents stay as they were written",

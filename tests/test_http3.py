@@ -1,10 +1,13 @@
 """HTTP/3: clients and servers nobody here wrote against ours, and both of ours where packets are lost."""
 
+import json
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
-from hosts import Host
-from lab import need, wait_until
+from hosts import PYTHON, Host
+from lab import REPO, need, wait_until
 from servers import Caddy, Gtlsserver
 from sessions import all_failed, all_through, check, of
 
@@ -15,6 +18,21 @@ RULES = [
 ]
 SERVER = {"http": {"version": 3, "server": {"rules": RULES}}}
 SIZES = [1, 1_000, 1_000_000, 10_000_000]
+# curl with BoringSSL and ngtcp2, in a library for Python.
+CURL = ["curl_cffi==0.17.0", "cffi==2.1.1", "certifi==2026.10.19.post1", "pycparser==3.12"]
+CURL_FOLDER = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve() / "reference/curl-cffi-1"
+# Gets each path twice by HTTP/3, on one connection, and says in JSON the statuses, lengths, and whether both had the same bytes.
+CURL_GETS = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from curl_cffi import CurlHttpVersion, Session
+session, said = Session(http_version=CurlHttpVersion.V3ONLY, verify=False, timeout=60), []
+for path in sys.argv[3:]:
+    first, again = (session.get(sys.argv[2] + path) for _ in range(2))
+    said.append([first.status_code, len(first.content), len(again.content), first.content[:1] != b""])
+posted = session.post(sys.argv[2] + "/form", data=bytes(300_000))
+print(json.dumps({"said": said, "posted": [posted.status_code, len(posted.content)]}))
+"""
 # Failures of connections whose client has gone without a word.
 LEFT = {"refused", "idle_timeout"}
 
@@ -64,6 +82,22 @@ def test_ngtcp2_gets_and_sends(host):
     assert one["server"]["http3"]["streams"] == 59 and one["server"]["quic"]["connections"] == 10, one
     assert one["rx_bytes_goodput"] > 768_000 and one["tx_bytes_goodput"] > 2 * sum(SIZES), one
     assert [(agreed["alpn"], agreed["version"]) for agreed in one["server"]["tls"]] == [("h3", "1.3")], one
+
+
+def test_curl_gets_and_sends(host):
+    """Bodies of every size, twice each, and one of its own; all on one connection."""
+    if not (CURL_FOLDER / "curl_cffi").is_dir():
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        done = subprocess.run([*pip, "--target", str(CURL_FOLDER), *CURL], check=False, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            pytest.fail(f"curl_cffi can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+    process = serving(host)
+    url = f"https://{host.tester_address()}"
+    said = json.loads(host.host.run(PYTHON, "-c", CURL_GETS, CURL_FOLDER, url, *[f"/{size}" for size in SIZES], timeout=100))
+    assert said == {"said": [[200, size, size, True] for size in SIZES], "posted": [201, 10]}, said
+    one = served(host, process)
+    assert (one["transactions"], one["failed"], one["attempted"]) == (9, {}, 1), one
+    assert one["server"]["http3"]["streams"] == 9 and one["rx_bytes_goodput"] > 300_000, one
 
 
 def test_ngtcp2_with_losses_and_a_key_update(host):
@@ -199,6 +233,15 @@ def test_ngtcp2_follows_to_another_port(host, by):
     ask = asking(path="/1k", requests=40, think="30ms", migrate={"every": "100ms", "by": by})
     one = all_through(of(host.run(host.client(**ask, open="10/s", count=3))), 3, 120)
     assert one["client"]["quic"]["migrated"] >= 20, one
+
+
+def test_a_preferred_address_is_counted_and_not_followed(host):
+    """ngtcp2 announces another port of its address: clients stay where they are, also when their own port changes."""
+    Gtlsserver(host.lab, host.host, "--preferred-ipv4-addr", f"{host.address()}:4433")
+    ask = asking(path="/1k", requests=40, think="20ms", migrate={"every": "100ms", "by": "client"})
+    one = all_through(of(host.run(host.client(**ask, open="10/s", count=3))), 3, 120)
+    quic = one["client"]["quic"]
+    assert (quic["preferred_addresses"], quic["connections"]) == (3, 3) and quic["migrated"] >= 12, one
 
 
 def test_early_data_to_ngtcp2(host):

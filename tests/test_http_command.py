@@ -255,6 +255,9 @@ def test_a_certificate_is_verified(host):
     assert done.exit == FAILED and set(entry(done)["failed"]) == {"tls_certificate"}, str(done)
     assert any("--cacert" in note for note in done.json["verdict"]["notes"]), done.json["verdict"]
     assert http(host, secure, "-n", 5, "--cacert", "/nowhere.pem").exit == BAD_INPUT
+    keys = host.lab.folder() / "keys.txt"
+    http(host, secure, *name, "-n", 5, "-k", "--key-log", keys).ok()
+    assert keys.read_text().count("CLIENT_TRAFFIC_SECRET_0 ") >= 1
 
 
 def test_a_self_signed_certificate_is_its_own_root(host):
@@ -306,6 +309,7 @@ def test_other_ports_can_be_named(host):
         ([f"http://{WEST_ROUTER4}/", "-d", "@/no/such/file"], BAD_INPUT, "--data: /no/such/file"),
         ([f"http://{WEST_ROUTER4}/", "--timeout", "0s"], BAD_INPUT, "--timeout: must be longer than 0"),
         ([f"http://{WEST_ROUTER4}/", "--cacert", "/etc/hosts"], BAD_INPUT, "--cacert: a server of http:// has no certificate"),
+        ([f"http://{WEST_ROUTER4}/", "--key-log", "keys.txt"], BAD_INPUT, "--key-log: http:// has no secrets"),
         ([f"http://{WEST_ROUTER4}/", "--streams", "5"], BAD_INPUT, "or give --h2, too"),
         ([f"http://{WEST_ROUTER4}/", "--alt-svc"], BAD_INPUT, "write https://"),
         (["http://10.0.0.200/", "-n", "1"], REFUSED, "no answer from 10.0.0.200"),

@@ -3,9 +3,12 @@ the kernel's own record."""
 
 import json
 import re
+import struct
+import subprocess
 from pathlib import Path
 
 import pytest
+from captures import eth, ip4, pcap, udp
 from lab import BAD_INPUT, FAILED, LONG, need, wait_until
 
 MAX = Path("/proc/sys/net/netfilter/nf_conntrack_max")
@@ -300,6 +303,194 @@ def test_a_log_lacks_exactly_the_lines_that_were_removed(gateway, lab):
     assert done.json["matched"] == len(written) - len(gone) and len(gone) >= 10, done
     shown = lab.eagre("nat-log", mappings, log, "--late", "5s")
     assert f"{len(gone)} missing, 0 wrong, 0 late" in shown.out and "  missing: 10.0.0." in shown.out, shown
+
+    # The same events by IPFIX.
+    events = re.compile(r"\[(\d+\.\d+)\].*?src=(\S+) dst=(\S+) sport=(\d+) dport=(\d+) .*?src=\S+ dst=(\S+) sport=\S+ dport=(\d+)")
+    found = [events.search(line).groups() for line in log.read_text().splitlines() if ours.search(line)]
+    rows = [
+        {"at": float(at), "event": 4, "inside": [src, int(sport)], "to": [dst, int(dport)], "outside": [out, int(port)]}
+        for at, src, dst, sport, dport, out, port in found
+    ]
+    done = lab.eagre("nat-log", mappings, exported(folder, rows), "--late", "5s", "--json", "-")
+    assert done.exit == FAILED and done.json["matched"] == len(written) - len(gone), done
+    assert {(one["inside"]["address"], str(one["inside"]["port"])) for one in done.json["missing"]} == missing, done
+    assert done.json["records"] == len(rows) and done.json["messages"] > 1 and "lines" not in done.json, done
+
+
+def row(n, event=4, late=0.0):
+    """An event of the n-th mapping of `mapped`."""
+    return {"at": 1764403200.25 + n / 1000 + late, "event": event, "inside": ["10.0.0.2", 1024 + n], "to": ["10.0.1.2", 9], "outside": ["192.0.2.1", 20000 + n]}
+
+
+def mapped(folder, count):
+    """A file of mappings as `eagre bench nat` writes it."""
+    path = folder / "mappings"
+    with path.open("w") as out:
+        for n in range(count):
+            one, sent = row(n), 1764403200 * 10**9 + 250 * 10**6 + n * 10**6
+            ends = {key: dict(zip(("address", "port"), one[name])) for key, name in (("inside", "inside"), ("to", "to"), ("outside", "outside"), ("remote", "to"))}
+            out.write(json.dumps({"protocol": "udp", **ends, "sent_ns": sent, "arrived_ns": sent + 50_000}) + "\n")
+    return path
+
+
+# The exporter is Debian's python3-ipfix.
+EXPORTER = """
+import datetime, ipaddress, json, sys
+import ipfix.ie, ipfix.template, ipfix.writer
+ipfix.ie.use_iana_default()
+rows = [json.loads(line) for line in sys.stdin]
+ADDRESS = "IPv4Address"
+SESSION = ("observationTimeMilliseconds", "natEvent", "source" + ADDRESS, "postNATSource" + ADDRESS, "protocolIdentifier", "sourceTransportPort",
+           "postNAPTSourceTransportPort", "destination" + ADDRESS, "destinationTransportPort")
+BLOCK = ("observationTimeMilliseconds", "natEvent", "source" + ADDRESS, "postNATSource" + ADDRESS, "portRangeStart", "portRangeEnd")
+with open(sys.argv[1], "wb") as out:
+    writer = ipfix.writer.to_stream(out, mtu=1400)
+    writer.set_domain(7)
+    for number, names in ((256, SESSION), (257, BLOCK)):
+        writer.add_template(ipfix.template.from_ielist(number, ipfix.ie.spec_list(names)))
+    for row in rows:
+        inside, outside, to = row["inside"], row["outside"], row.get("to", ["0.0.0.0", 0])
+        writer.set_export_template(257 if "last" in row else 256)
+        writer.export_namedict({
+            "observationTimeMilliseconds": datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=row["at"]), "natEvent": row["event"],
+            "source" + ADDRESS: ipaddress.ip_address(inside[0]), "postNATSource" + ADDRESS: ipaddress.ip_address(outside[0]),
+            "protocolIdentifier": 17, "sourceTransportPort": inside[1], "postNAPTSourceTransportPort": outside[1],
+            "destination" + ADDRESS: ipaddress.ip_address(to[0]), "destinationTransportPort": to[1],
+            "portRangeStart": outside[1], "portRangeEnd": row.get("last", 0),
+        })
+    writer.flush()
+"""
+
+
+def exported(folder, rows):
+    """A file of IPFIX messages."""
+    path = folder / "export.ipfix"
+    subprocess.run(
+        ["/usr/bin/python3", "-c", EXPORTER, str(path)], input="".join(json.dumps(one) + "\n" for one in rows), text=True, check=True, timeout=120
+    )
+    return path
+
+
+def messages(data):
+    """The messages of a file."""
+    found = []
+    while data:
+        length = int.from_bytes(data[2:4], "big")
+        found.append(data[:length])
+        data = data[length:]
+    return found
+
+
+def test_an_export_by_ipfix_is_compared(lab):
+    """Deletions, and mappings of others, are no records of ours; one is missing, one wrong, one late."""
+    folder = lab.folder()
+    mappings = mapped(folder, 1000)
+    rows = [row(n) for n in range(1000)]
+    whole = lab.eagre("nat-log", mappings, exported(folder, [*rows, *(row(n, event=5, late=9) for n in range(1000))]), "--json", "-").ok().json
+    assert (whole["matched"], whole["records"], whole["extra"]) == (1000, 1000, []), whole
+    rows[7] = row(5000)
+    rows[8] = {**row(8), "outside": ["192.0.2.1", 9]}
+    rows[9] = row(9, late=3)
+    shown = lab.eagre("nat-log", mappings, exported(folder, rows))
+    assert shown.exit == FAILED and "997 matched, 1 missing, 1 wrong, 1 late; 1 records of others" in shown.out, shown
+    assert "missing: 10.0.0.2:1031 as 192.0.2.1:20007" in shown.out and "record 9 has 192.0.2.1:9" in shown.out, shown
+    assert "record 10 is from 3.000 s later" in shown.out and "messages" in shown.out, shown
+
+
+def test_blocks_of_ports_by_ipfix(lab):
+    folder = lab.folder()
+    mappings = mapped(folder, 1000)
+    block = {"at": 1764403000.0, "event": 16, "inside": ["10.0.0.2", 0], "outside": ["192.0.2.1", 19968], "last": 20479}
+    second = {**block, "outside": ["192.0.2.1", 20480], "last": 21503}
+    assert lab.eagre("nat-log", mappings, exported(folder, [block, second]), "--json", "-").ok().json["matched"] == 1000
+    done = lab.eagre("nat-log", mappings, exported(folder, [block, {**second, "event": 17}]), "--json", "-")
+    assert done.exit == FAILED and (done.json["matched"], len(done.json["wrong"])) == (480, 520), done
+
+
+def netflow(rows, templates=True):
+    """A datagram of NetFlow 9 with the fields of Cisco's and others' NAT logs; flowset 0 has the template."""
+    columns = ((323, 8), (230, 1), (8, 4), (225, 4), (4, 1), (7, 2), (227, 2), (12, 4), (11, 2))
+    template = struct.pack(">HH", 300, len(columns)) + b"".join(struct.pack(">HH", *column) for column in columns)
+    address = lambda text: bytes(int(part) for part in text.split("."))  # noqa: E731
+    data = b"".join(
+        struct.pack(">QB", int(one["at"] * 1000), 1) + address(one["inside"][0]) + address(one["outside"][0])
+        + struct.pack(">BHH", 17, one["inside"][1], one["outside"][1]) + address(one["to"][0]) + struct.pack(">H", one["to"][1])
+        for one in rows
+    )  # fmt: skip
+    data += bytes(-len(data) % 4)
+    sets = struct.pack(">HH", 0, 4 + len(template)) + template if templates else b""
+    sets += struct.pack(">HH", 300, 4 + len(data)) + data
+    return struct.pack(">HHIIII", 9, len(rows) + templates, 1000, 1764403200, 1, 7) + sets
+
+
+def captured(folder, payloads):
+    """A capture of datagrams, between packets of others."""
+    frame = lambda data, port: eth(ip4("192.0.2.9", "198.51.100.1", 17, udp("192.0.2.9", "198.51.100.1", 5000, port, data)))  # noqa: E731
+    path = folder / "export.pcap"
+    path.write_bytes(pcap([frame(b"a question of someone", 53), *(frame(one, 4739) for one in payloads), frame(b"\0\x0a\xff\xff", 53)]))
+    return path
+
+
+def test_exports_in_captures(lab):
+    """IPFIX and NetFlow 9 over UDP. A template may come after its records; without any they are counted."""
+    folder = lab.folder()
+    mappings = mapped(folder, 60)
+    rows = [row(n) for n in range(60)]
+    ipfix = messages(exported(folder, rows).read_bytes())
+    assert len(ipfix) > 1
+    for payloads in (ipfix, ipfix[::-1], [netflow(rows[:30], False), netflow(rows[30:])]):
+        done = lab.eagre("nat-log", mappings, captured(folder, payloads), "--json", "-").ok().json
+        assert (done["matched"], done["messages"], done["extra"]) == (60, len(payloads), []), done
+        assert "warnings" not in done, done
+    done = lab.eagre("nat-log", mappings, captured(folder, [netflow(rows[:30], False), netflow(rows[30:], False)]), "--json", "-")
+    assert done.exit == FAILED and len(done.json["missing"]) == 60, done
+    assert "2 sets of records were left out, because their templates are in no message" in done.err, done
+
+
+def test_parts_of_messages_are_counted(lab):
+    """Fragments, and packets that the capture cut; datagrams of others are not."""
+    folder = lab.folder()
+    mappings = mapped(folder, 60)
+    first, second = messages(exported(folder, [row(n) for n in range(30)]).read_bytes())[0], netflow([row(n) for n in range(30, 60)])
+    whole = udp("192.0.2.9", "198.51.100.1", 5000, 4739, second)
+    part = eth(ip4("192.0.2.9", "198.51.100.1", 17, whole[:512], place=0x2000))
+    rest = eth(ip4("192.0.2.9", "198.51.100.1", 17, whole[512:], place=64))
+    cut = eth(ip4("192.0.2.9", "198.51.100.1", 17, whole))
+    other = eth(ip4("192.0.2.9", "198.51.100.1", 17, udp("192.0.2.9", "198.51.100.1", 5000, 53, b"a" * 200)))
+    path = captured(folder, [first])
+    path.write_bytes(path.read_bytes() + pcap([part, rest, (cut[:96], len(cut)), (other[:96], len(other))])[24:])
+    done = lab.eagre("nat-log", mappings, path, "--json", "-")
+    assert done.exit == FAILED and done.json["messages"] == 1, done
+    assert "2 messages were left out, because only a part of each is in the capture" in done.err, done
+    path.write_bytes(pcap([part, rest]))
+    lab.eagre("nat-log", mappings, path).refused(BAD_INPUT, "no whole message of IPFIX or NetFlow 9 over UDP", "1 messages were left out")
+
+
+def test_wireshark_reads_the_same_of_these_messages(lab):
+    """The figures of the NetFlow datagrams that are made here are right."""
+    need("tshark")
+    folder = lab.folder()
+    path = captured(folder, [netflow([row(n) for n in range(3)])])
+    names = ("cflow.post_natsource_ipv4_address", "cflow.post_naptsource_transport_port", "cflow.srcport", "cflow.nat_event")
+    fields = [part for name in names for part in ("-e", name)]
+    line = ["tshark", "-r", path, "-d", "udp.port==4739,cflow", "-T", "fields", *fields, "udp.dstport == 4739"]
+    shown = subprocess.run(line, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    assert shown == ["192.0.2.1,192.0.2.1,192.0.2.1", "20000,20001,20002", "1024,1025,1026", "1,1,1"], shown
+
+
+def test_exports_that_are_none_are_refused(lab):
+    folder = lab.folder()
+    mappings = mapped(folder, 3)
+    export = exported(folder, [row(n) for n in range(3)])
+
+    def refused(path, *said, options=()):
+        lab.eagre("nat-log", mappings, path, *options).refused(BAD_INPUT, *said)
+
+    refused(export, "messages of IPFIX, which has no lines", "leave out --pattern", options=("--pattern", "{inside} {inside_port} {outside} {outside_port}"))
+    cut = folder / "cut.ipfix"
+    cut.write_bytes(export.read_bytes()[:-1])
+    refused(cut, "not a message of IPFIX at byte 0", "bytes are there")
+    refused(captured(folder, []), "no whole message of IPFIX or NetFlow 9 over UDP")
 
 
 # RFC 6052: the well-known prefix is not for private IPv4 addresses.

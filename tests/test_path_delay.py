@@ -5,6 +5,8 @@ STAMP_SUITE: path of the program `stamp-suite` (crates.io, 1.0); TWAMPY: path of
 with them are not run.
 """
 
+import hashlib
+import hmac
 import json
 import os
 import re
@@ -16,6 +18,7 @@ import time
 
 import pytest
 from lab import BAD_INPUT, EAGRE, FAILED, INTERRUPTED, REFUSED, call, need, wait_until
+from server import inside
 
 PORT = 862
 REFLECTOR = "10.0.0.1"
@@ -296,11 +299,113 @@ def test_a_reply_leaves_from_the_address_that_was_asked(lab):
         (("x", "-s", 46), "44, or 48 to 9000"),
         (("x", "--max-loss", "101%"), "not 0% to 100%"),
         (("x", "--wait", "61s"), "more than 60s"),
+        (("x", "--key-file", "/nowhere"), "--key-file: /nowhere: "),
         ((), "required"),
     ],
 )
 def test_bad_options_are_named(lab, options, text):
     lab.eagre("path-delay", *options).refused(BAD_INPUT, text)
+
+
+def key_file(lab, text):
+    """A file that only its owner reads."""
+    file = lab.folder() / "key"
+    file.write_text(text)
+    file.chmod(0o600)
+    return file
+
+
+@pytest.fixture
+def key(lab):
+    """A key, and its file."""
+    octets = bytes(range(32))
+    return octets, key_file(lab, octets.hex() + "\n")
+
+
+def code(octets, packet):
+    """HMAC-SHA-256 of the first 96 octets, its first 128 bits (RFC 8762 section 4.4)."""
+    return hmac.new(octets, packet[:96], hashlib.sha256).digest()[:16]
+
+
+@pytest.mark.parametrize("stateful", [False, True], ids=["stateless", "stateful"])
+def test_with_a_key_both_ends_are_authenticated(lab, hosts, key, stateful):
+    sender, reflector = hosts
+    process = reflect(lab, reflector, "--key-file", key[1], *(["--stateful"] if stateful else []))
+    done = measure(lab, sender, "-t", "500ms", "-i", "10ms", "--key-file", key[1]).ok().json
+    assert (done["is_authenticated"], done["size_bytes"], done["mode"]) == (True, 112, "stateful" if stateful else "stateless")
+    assert (done["received"], done["lost"], done["unfit"]) == (50, 0, 0)
+    assert abs(done["clock"]["offset_ns"]) <= done["clock"]["uncertainty_ns"], done["clock"]
+    measure(lab, sender, "-t", "100ms", "-i", "10ms", "-s", 300, "--key-file", key[1]).ok()
+    # Without the key, or with another one, nothing comes back.
+    other = key_file(lab, "ab" * 16)
+    measure(lab, sender, "-t", "100ms", "--key-file", other).refused(REFUSED, f"{REFLECTOR}:{PORT} does not reply")
+    measure(lab, sender, "-t", "100ms").refused(REFUSED, "does not reply")
+    found, complaints = counts(process)
+    assert found["replies"] == 50 + 2 + 10 + 2 and found["unauthentic"] >= 2 and found["malformed"] >= 2, found
+    assert "does not have the code of the key" in complaints, complaints
+
+
+def test_fields_of_authenticated_packets_are_where_the_rfc_has_them(lab, hosts, key):
+    """A sender and a reflector made of the RFC's figures (sections 4.2.2 and 4.3.2) are the other end."""
+    sender, reflector = hosts
+    octets, file = key
+    process = reflect(lab, reflector, "--key-file", file)
+    with inside(sender):
+        client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with client:
+        client.settimeout(5)
+        packet = struct.pack("!I12xQHH68x", 7, 0x1112131415161718, 0x8001, 99)
+        client.sendto(packet + code(octets, packet), (REFLECTOR, PORT))
+        reply = client.recv(2048)
+    number, sent, _, ssid, came, copied, copied_sent, copied_error, ttl = struct.unpack("!I12xQHH4xQ8xI12xQH6xB15x", reply[:96])
+    assert len(reply) == 112 and reply[96:] == code(octets, reply), reply.hex()
+    assert (number, ssid, copied, copied_sent, copied_error, ttl) == (7, 99, 7, 0x1112131415161718, 0x8001, 64)
+    assert 0 < came <= sent and abs(sent / 2**32 - NTP - time.time()) < 10
+    counts(process)
+    # A reflector with another key: its replies count for nothing.
+    with inside(reflector):
+        server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with server:
+        server.bind((REFLECTOR, PORT))
+        started = lab.start(EAGRE, "path-delay", REFLECTOR, "-t", "100ms", "--key-file", file, ns=sender)
+        server.settimeout(5)
+        for _ in range(2):
+            request, peer = server.recvfrom(2048)
+            assert len(request) == 112 and request[96:] == code(octets, request), request.hex()
+            assert request[4:16] == bytes(12) and request[28:96] == bytes(68), request.hex()
+            reply = request[:96]
+            server.sendto(reply + code(b"another key of 16", reply), peer)
+        _, complaint = started.communicate(timeout=20)
+    assert started.returncode == REFUSED and "not with the code of this key" in complaint, complaint
+
+
+@pytest.mark.parametrize("text", ["", "00" * 15, "00" * 65, "0" * 33, "zz" * 16, "+1" * 16])
+def test_keys_are_hexadecimal(lab, text):
+    lab.eagre("path-delay", "x", "--key-file", key_file(lab, text)).refused(BAD_INPUT, "expected 32 to 128 hexadecimal digits")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not STAMP_SUITE, reason="STAMP_SUITE names no program")
+def test_stamp_suite_has_the_same_code(lab, hosts, key):
+    """Authenticated mode, with stamp-suite at either end; with another key it does not reply, and gets no reply."""
+    sender, reflector = hosts
+    secret, other = key[1], key_file(lab, "ab" * 32)
+    theirs = lab.start(STAMP_SUITE, "-i", "-A", "A", "--hmac-key-file", secret, "-S", REFLECTOR, "-o", PORT, ns=reflector)
+    wait_until(lambda: f":{PORT} " in reflector.run("ss", "-Hlun"), "a reflector", 10)
+    for more in ([], ["-s", 200]):
+        done = measure(lab, sender, "-t", "500ms", "-i", "20ms", "--key-file", secret, *more).ok().json
+        assert (done["received"], done["lost"], done["unfit"], done["is_authenticated"]) == (25, 0, 0, True), done
+        assert abs(done["clock"]["offset_ns"]) <= done["clock"]["uncertainty_ns"] and done["hops"]["at_reflector"] == [64, 64], done
+    measure(lab, sender, "-t", "100ms", "--key-file", other).refused(REFUSED)
+    theirs.terminate()
+    theirs.communicate(timeout=20)
+    process = reflect(lab, reflector, "--key-file", secret)
+    send = (STAMP_SUITE, "-r", REFLECTOR, "-S", "10.0.0.2", "-c", 20, "-d", 20, "-A", "A", "--output-format", "json", "--hmac-key-file")
+    out = sender.run(*send, secret)
+    assert re.search(r'"packets_lost":\s*0\b|"lost":\s*0\b', out), out
+    sender.run(*send, other, check=False)
+    found, _ = counts(process)
+    assert (found["replies"], found["unauthentic"]) == (20, 20), found
 
 
 @pytest.mark.long

@@ -4,13 +4,14 @@ In virtual time; a live run is changed at the end.
 """
 
 import math
+import resource
 import statistics
 import struct
 from fractions import Fraction
 
 import pytest
 from capture import number, records
-from lab import INTERRUPTED, settled
+from lab import INTERRUPTED, pair, settled, stream
 
 PACKET = [
     {"ethernet": {"dst": "02:00:00:00:00:07"}},
@@ -366,6 +367,18 @@ def test_no_rate_is_above_the_links(lab, packets):
     assert result["streams"]["s"]["offered_pps"] <= 1.001e9 / 8 / (100 + 4 + 20)
 
 
+def test_virtual_time_in_which_nothing_happens_costs_little(lab):
+    """A day of a packet every hundred seconds: captures with such gaps are replayed in seconds."""
+    streams = [{**one("s", rate="0.01pps", measure=True), "to": "east"}]
+    ports = {"west": {"device": "ring:a", "speed": "1Gbps"}, "east": {"device": "ring:b", "speed": "1Gbps"}}
+    profile = lab.profile(ports, streams, load={"duration": "24h"})
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = lab.eagre("sim", profile, "--json", "-", timeout=120).result()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert result["streams"]["s"]["tx"] == 864, result["streams"]
+    assert after.ru_utime - before.ru_utime < 12, "0.14 ms for each second"
+
+
 def test_what_has_no_time_is_warned_of(lab):
     """Streams that start after the end, or would send beyond it; keys of sessions where there are none."""
     streams = [
@@ -472,6 +485,14 @@ def test_a_pause_is_silent(lab):
     settled(lambda: controlled(lab, ["pause", "resume", "stop"], one(rate="20kpps", measure=True), every=0.4), check)
 
 
+def test_a_pause_until_the_end_is_in_the_result(lab):
+    """It comes after the last packet, and is why others are missing."""
+    streams = [stream("s", "west", "east", rate="1kpps", count=1_900)]
+    done, _ = lab.controlled(lab.profile(pair(), streams, load={"duration": "2s", "drain": "50ms"}), ["pause"], 0.1)
+    (change,) = done.json["rate_changes"]
+    assert change["to"] == "0% of the profile's rate" and 0 < done.json["streams"]["s"]["tx"] < 1_900, done.json["streams"]
+
+
 def test_what_is_not_understood_is_said_and_the_run_goes_on(lab):
     done = controlled(lab, ["faster", "scale ten", "rate nobody 1kpps", "stop"], one(rate="20kpps", measure=True), every=0.1)
     assert done.json.get("rate_changes", []) == []
@@ -507,6 +528,19 @@ def test_what_has_no_rate_can_be_paused_only(lab):
     assert [change["to"].split("%")[0] for change in done.json["rate_changes"]] == ["0", "100"]
     done = controlled(lab, ["rate max", "stop"], one(rate="10kpps", measure=True))
     assert "can't change to 'max'" in done.err and not done.json.get("rate_changes")
+
+
+def test_a_rate_above_the_links_is_warned_of_and_not_changed_to(lab):
+    """A slip of a unit would send all that the port takes. The link's speed is the port's `speed`, or what the interface reports."""
+    ports = {"west": {"device": "ring:a", "speed": "1Gbps"}, "east": {"device": "ring:b"}}
+    fast = lab.profile(ports, [{**one("fast", rate="2Mpps"), "to": "east"}, {**one("all", rate="100%"), "to": "east"}])
+    warnings = lab.eagre("check", fast).ok().err
+    assert "stream fast: its rate, 2Mpps, with preambles and gaps is more than the 1Gbps of port west, which are 100%: it will not send all" in warnings, warnings
+    assert "stream all" not in warnings, warnings
+    slow = lab.profile(ports, [{**one(rate="10kpps", measure=True), "to": "east"}], load={"duration": "10s", "drain": "100ms"})
+    done, _ = lab.controlled(slow, ["rate 1Tbps", "rate s 2Mpps", "scale 99999%", "rate 20kpps", "stop"], 0.1)
+    assert [change["to"] for change in done.json["rate_changes"]] == ["20kpps"], str(done)
+    assert done.err.count("can't send") == 3 and "the link of port west carries" in done.err, done.err
 
 
 def test_what_has_no_rate_is_not_scaled(lab):

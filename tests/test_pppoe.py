@@ -83,9 +83,9 @@ def down(count):
     return {**stream, "rate": f"{count // 2}pps", "count": count}
 
 
-def start(network, ports, streams=(), duration="3s", more=()):
+def start(network, ports, streams=(), duration="3s", more=(), **rest):
     """A run with commands on its standard input, once traffic flows."""
-    profile = network.lab.profile(ports, list(streams), load={"duration": duration, "drain": "500ms"})
+    profile = network.lab.profile(ports, list(streams), load={"duration": duration, "drain": "500ms"}, **rest)
     lines = profile.parent / "lines"
     arguments = ("--control", "--json", "-", "--jsonl", lines, "--interval", "100ms", *more)
     process = network.lab.start_eagre("run", profile, *arguments, ns=network.tester, stdin=subprocess.PIPE)
@@ -310,6 +310,43 @@ def test_a_server_of_the_kernel_is_reached_in_a_vlan(lab):
     rows = [line.split("\t") for line in network.tester.run(*read).splitlines()]
     assert max(int(length) for length, _, _ in rows) == 1_488 and len({session for _, session, _ in rows}) == 5, rows[:9]
     assert {vlan for _, _, vlan in rows} == {"7"}
+
+
+def echoes(namespace):
+    """Echo requests that a namespace's kernel has received."""
+    head, numbers = (line.split() for line in namespace.run("grep", "^Icmp:", "/proc/net/snmp").splitlines())
+    return int(dict(zip(head, numbers, strict=True))["InEchos"])
+
+
+@pytest.mark.parametrize("with_sessions", [False, True])
+def test_clients_ping_in_their_sessions(lab, with_sessions):
+    """The kernel behind the access concentrator answers each client at its address; beside it, sessions of TCP in the same sessions."""
+    network = Network(lab)
+    network.bras()
+    entry = {"sessions": [web({"port": "east", "ports": 80}, {"http": {"response": "5KB"}}, count=40)]} if with_sessions else {}
+    process = start(network, network.ports(20), [up(55, 10)], duration="6s", **entry)
+    before = echoes(network.device)
+    say(process, "ping west 10.9.0.1 host=pppoe[3]", "ping west 10.9.0.1 host=pppoe[19]", "ping west 10.9.0.1", wait=0.2)
+    say(process, "ping west 100.64.255.254 host=pppoe attempts=1", "ping west 10.9.0.77 host=pppoe[2] attempts=2 timeout=200ms", wait=0.2)
+    say(process, "ping west 10.9.0.1 host=pppoe[20]", "ping west 10.9.0.1 from=100.99.0.1", "ping west 2001:db8::1 host=pppoe[1]", wait=0.1)
+    say(process, "ping east 10.9.0.1", "release", wait=1.0)
+    say(process, "ping west 10.9.0.1 host=pppoe[3]", wait=0.3)
+    done = finish(network, process)
+    assert done.json["streams"]["up"]["rx"] > 0, done
+    if with_sessions:
+        assert done.json["sessions"]["web"]["attempted"] == 40, done
+    assert done.json["ports"]["west"]["pppoe"]["lost"] == 0
+    told = [line for line in done.err.splitlines() if line.startswith("eagre: ")]
+    answered = [line for line in told if line.endswith("s") and "through 100.64.255.254: " in line and "no answer" not in line]
+    sources = {line.split()[3] for line in answered}
+    assert len(answered) == 4 and len(sources) == 3 and all(source.startswith("100.64.0.") for source in sources), told
+    assert any("no answer to 2 echo requests through 100.64.255.254 within 0.4 s" in line for line in told), told
+    assert sum("client 'pppoe[20]' of port 'west' has no IPv4 address" in line for line in told) == 1, told
+    assert any("100.99.0.1 is of no host or client of port 'west'" in line for line in told), told
+    assert any("client 'pppoe[1]' of port 'west' has no IPv6 address" in line for line in told), told
+    assert any("ping from 10.9.0.2 through 10.9.0.1: " in line for line in told), told
+    assert any("client 'pppoe[3]' of port 'west' has no IPv4 address" in line for line in told), told
+    assert echoes(network.device) - before == 5, "each request is answered by the kernel"
 
 
 def test_sessions_that_can_not_be_in_pppoe_are_refused(lab):

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from capture import check, records
-from lab import call, core_share, need, wait_until, was_disturbed
+from lab import REPO, call, core_share, need, peak_kb, wait_until, was_disturbed
 
 CLIENT, SERVER = "10.1.0.5", "10.2.0.9"
 CLIENT6, SERVER6 = "2001:db8:1::5", "2001:db8:2::9"
@@ -351,7 +351,8 @@ WRONG = {
     "speed of zero": ({"speed": "0x"}, ["speed", "0x"]),
     "size of a replay": ({"stream": {"size": "64B"}}, ["'packet', not with 'replay'"]),
     "clients nobody knows": ({"split": {"clients": "172.16.0.0/12"}}, ["172.16.0.0/12"]),
-    "two ways to split": ({"split": {"clients": "10.0.0.0/8", "interface": 0}}, ["'clients', 'macs' and 'interface'"]),
+    "two ways to split": ({"split": {"clients": "10.0.0.0/8", "interface": 0}}, ["'clients', 'macs', 'interface' and 'other'"]),
+    "a side that is not there": ({"split": {"other": "nowhere.pcap"}}, ["split.other", "nowhere.pcap"]),
     "loops of zero": ({"loops": 0}, ["loops"]),
     "addresses of one loop": ({"loop_addresses": True}, ["loop_addresses", "set 'loops' to 2 or more"]),
     "a step of zero": ({"loops": 2, "loop_addresses": {"step": 0}}, ["step"]),
@@ -543,6 +544,14 @@ def test_both_directions_on_two_ports(lab, capture, name):
     timely(lambda: wire.run(capture, (len(expected[0]), len(expected[1])), split=SPLITS[name], rewrite=rewrite), good)
 
 
+def test_two_files_of_a_tap_are_one_capture(lab):
+    """The same packets at the same times from each port as from one file of both directions."""
+    examples = REPO / "examples"
+    whole = simulate(lab, examples / "conversation.pcap", split={"clients": "192.0.2.1/32"})
+    both = simulate(lab, examples / "tap-clients.pcap", split={"other": str(examples / "tap-servers.pcap")})
+    assert both == whole and len(whole[0]) == 32
+
+
 def test_a_split_by_interface(lab, capture):
     """A capture of two interfaces, as mergecap makes it."""
     need("mergecap")
@@ -559,3 +568,38 @@ def test_a_split_by_interface(lab, capture):
     result = lab.eagre("sim", lab.profile(ports, [one], load={"duration": "2s"}), "--json", "-").result()
     assert result["streams"]["s[client]"]["tx"] == CLIENTS.count(False)
     assert result["ports"]["west"]["tx_packets"] == CLIENTS.count(False)
+
+
+@pytest.mark.parametrize("how", ["replay", "split", "app"])
+def test_a_large_capture_takes_little_more_memory_than_its_file(lab, how):
+    """What was read of the file is freed, and bytes that are sent as captured exist once."""
+    folder = lab.folder()
+    there, back = (
+        frame("udp", *ends, payload=bytes(1000)) for ends in ((CLIENT, SERVER), (SERVER, CLIENT, 53, 1000))
+    )
+    record = b"".join(struct.pack("<IIII", 1, 0, len(data), len(data)) + data for data in (there, back))
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
+    ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24"}, "east": {"device": "ring:b", "ip": "10.0.0.2/24"}}
+
+    def peak(name, pairs):
+        file = folder / f"{name}.pcap"
+        file.write_bytes(header + record * pairs)
+        stream = {"name": "s", "from": "west", "to": "east", "replay": {"file": str(file)}}
+        rest = {}
+        if how == "split":
+            stream["replay"]["split"] = "first_source"
+        if how == "app":
+            app = {"pcap": {"file": str(file)}}
+            session = {"name": "s", "transport": "udp", "client": {"port": "west"}, "server": {"port": "east", "ports": 53}, "app": app, "open": "10/s", "count": 1}
+            stream, rest = None, {"sessions": [session]}
+        profile = lab.profile(ports, [stream] if stream else None, **rest)
+        with (folder / f"{name}.out").open("w") as out:
+            process = lab.start_eagre("check", profile, stdout=out)
+        most = peak_kb(process) * 1024
+        assert process.returncode == 0, process.stderr.read()
+        return most, file.stat().st_size
+
+    (base, _), (most, size) = peak("small", 10), peak("large", 40_000)
+    assert size > 80e6
+    # Programs of both ends have the bytes of both directions, beside the packets that they come from.
+    assert most - base < (4.4 if how == "app" else 1.4) * size, (most, base, size)

@@ -121,8 +121,8 @@ def test_the_figure_follows_from_the_queue(lab, routed, way):
         assert done["idle"]["tcp_ms"] < 10, done["idle"]
         (test,) = done["tests"]
         bps = test["from_server_bps"] if way == "--down" else test["to_server_bps"]
-        # Of 1,514 octets of a frame TCP has 1,448.
-        assert 0.8 * RATE * 1448 / 1514 < bps < 1.03 * RATE * 1448 / 1514, test
+        # Of 1,514 octets of a frame TCP has 1,448. A short queue loses much of what connections begin with, and a late reader has more.
+        assert 0.6 * RATE * 1448 / 1514 < bps < 1.15 * RATE * 1448 / 1514, test
         # A full queue loses packets, which makes some parts longer; TCP's handshake has the fewest.
         assert 0.5 * buffer_ms < test["tcp_ms"] < 1.5 * buffer_ms + 10, test
         assert min(test["tls_ms"], test["http_ms"]) > 0.5 * buffer_ms, test

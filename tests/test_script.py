@@ -9,6 +9,7 @@ import os
 import re
 import statistics
 import struct
+import subprocess
 import time
 from collections import Counter, namedtuple
 from pathlib import Path
@@ -1365,3 +1366,38 @@ def test_upstream_examples(bench):
         if done.exit or line not in done.out or seen == 0:
             wrong[name] = f"exit {done.exit}, {seen} packets: {done.out[-300:]} {done.err[-500:]}"
     assert len(EXAMPLES) - len(wrong) >= LEAST, wrong
+
+
+TAP = """
+import fcntl, os, struct, sys
+tap = os.open("/dev/net/tun", os.O_RDWR)
+fcntl.ioctl(tap, 0x400454CA, struct.pack("16sH14x", sys.argv[1].encode(), 0x1002))  # TUNSETIFF: IFF_TAP, IFF_NO_PI
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+MANY = """
+function master()
+    local dev = device.config{port = 0}
+    local queue = dev:getTxQueue(0)
+    local pool = memory.createMemPool(function(buf) buf:getUdpPacket():fill{pktLength = 60} end)
+    local bufs = pool:bufArray(50)
+    for i = 1, 60 do
+        bufs:alloc(60)
+        queue:send(bufs)
+    end
+end
+"""
+
+
+def test_frames_that_an_interface_drops_are_no_secret(lab):
+    """A TAP interface whose program reads nothing keeps a thousand frames, and drops the others: the sender sees no error."""
+    bench = Bench(lab)
+    holder = lab.start("/usr/bin/python3", "-c", TAP, "tap0", ns=bench.ns, stdin=subprocess.PIPE)
+    assert holder.stdout.readline() == "ready\n"
+    bench.ns.ip("link", "set", "tap0", "up")
+    done, result = bench.good(MANY, ports="tap0")
+    (port,) = result["ports"]
+    dropped = port["driver_drops"]["tx_interface_dropped"]
+    assert port["tx_packets"] == 3_000 and 1_000 < dropped < 3_000, port
+    assert f"warning: {dropped:,} of the 3,000 packets sent on tap0 did not leave: interface_dropped {dropped:,}" in done.err, done.err

@@ -432,7 +432,7 @@ def test_many_looks_at_many_streams(lab):
 
 
 def test_the_openapi_document_is_the_servers(server, eagre):
-    """docs/openapi.json agrees with the code; `eagre schema openapi > docs/openapi.json` writes it anew."""
+    """The program has docs/openapi.json, which a unit test of the server keeps equal to its routes."""
     written = json.loads((REPO / "docs/openapi.json").read_text())
     assert written == eagre("schema", "openapi").ok().json
     assert written == server.get("/api/v1/openapi.json")

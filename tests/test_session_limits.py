@@ -1,4 +1,4 @@
-"""A million concurrent sessions: all open, transfer and close, and their memory is measured."""
+"""A million concurrent sessions, and many of QUIC: all open, transfer and close, and their memory is measured."""
 
 import json
 import time
@@ -10,6 +10,9 @@ from sessions import all_through, check
 MANY = 10_000_000 if LONG else 1_000_000
 # What an established endpoint may cost, everything counted.
 BYTES_MAX = 200 if LONG else 250
+MANY_QUIC, QUIC_RATE = (100_000, 1_000) if LONG else (3_000, 200)
+# The goal is 40,000: some 65,000 were measured.
+QUIC_BYTES_MAX = 80_000
 # Ports of a client to one server.
 PORTS = 64_000
 
@@ -81,3 +84,40 @@ def latest(lines):
     """Sessions there were at the end of the last interval. Each tells how many more there are than before it."""
     whole = lines.read_text().rpartition("\n")[0].splitlines() if lines.exists() else []
     return sum(json.loads(line)["sessions"]["s"]["active"] for line in whole)
+
+
+def idle_quic(count):
+    """Connections of QUIC that have exchanged a message each, and are idle until all are there and have been for a while."""
+    servers = -(-count // PORTS)
+    return {
+        "name": "s",
+        "client": {"port": "west", "addresses": "10.0.0.10"},
+        "server": {"port": "east", "addresses": f"10.0.1.1..10.0.1.{servers}", "ports": 4433},
+        "transport": "quic",
+        "tls": {"alpn": "idle/1"},
+        "udp": {"idle_timeout": "600s"},
+        "app": {"raw": {"request": "64B", "response": "64B"}},
+        "open": f"{QUIC_RATE}/s",
+        "count": count,
+        "hold": f"{count // QUIC_RATE + 15}s",
+        "response_timeout": "60s",
+    }
+
+
+def test_idle_connections_of_quic(lab, capsys):
+    """Their keys, windows and buffers: the process grows by so many bytes for each end as is printed."""
+    lines = lab.folder() / "lines.jsonl"
+    ports = pair()
+    for port in ports.values():
+        port["ip"] = port["ip"].replace("/24", "/16")
+    load = {"duration": f"{2 * MANY_QUIC // QUIC_RATE + 40}s", "drain": "5s"}
+    few = MANY_QUIC // 10
+    small, large = (lab.profile(ports, None, sessions=[idle_quic(count)], load=load) for count in (few, MANY_QUIC))
+    before = most_resident(lab, small, lines, few)
+    after = most_resident(lab, large, lines, MANY_QUIC)
+    each = (after["resident"] - before["resident"]) / (2 * (MANY_QUIC - few))
+    one = all_through(check(after["result"]["sessions"]["s"]), MANY_QUIC, MANY_QUIC)
+    with capsys.disabled():
+        print(f"\n{MANY_QUIC} connections of QUIC: {each:.0f} B for each end")
+    assert one["active_max"] == MANY_QUIC and one["server"]["completed"] == MANY_QUIC, one
+    assert each <= QUIC_BYTES_MAX, f"{each:.0f} B"

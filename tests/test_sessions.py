@@ -711,7 +711,8 @@ def test_a_flood_from_random_addresses_keeps_nobody_out(lab):
         "open": "500/s",
         "start_delay": "1s",
     }
-    profile = lab.profile(pair(), [flood], sessions=[web], load={"duration": "2s", "drain": "2s"})
+    # One seed in some hundred has a mark of 24 bits that answers to some of these addresses have by chance, too.
+    profile = lab.profile(pair(), [flood], sessions=[web], load={"duration": "2s", "drain": "2s"}, seed=1)
     result = lab.eagre("sim", profile, "--json", "-", timeout=120).ok().json
     assert result["sessions"]["web"]["completed"] == 500 and result["sessions"]["web"]["failed"] == {}, result["sessions"]
     assert result["sessions"]["web"]["server"]["frames"]["flows_refused"] > 100_000, result["sessions"]["web"]["server"]

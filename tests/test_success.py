@@ -262,3 +262,29 @@ def test_a_report_says_so_first(host):
     host.lab.eagre("results", "report", "--run", folder, "--output", page).ok()
     text = page.read_text()
     assert re.search(r'class="verdict bad"[^>]*><p class="band"><strong>✕ Failed</strong>: Nothing succeeded: 0 of 50 sessions completed \(0%\), failed: 50 setup', text)
+
+
+UNFINISHED = {
+    "a chain": ("10 not sent: its 2 s of traffic were over", {"streams": [("a", 10, {"then": "b"}), ("b", 20, {})]}),
+    "sessions": ("80 not opened: its 2 s of traffic were over", {"sessions": {"open": "10/s", "count": 100}}),
+    "bytes": ("20 MB of 100 MB moved: its 2 s of traffic were over", {"sessions": {"open": "10/s", "bytes": "100MB"}}),
+    "all bytes": (None, {"sessions": {"open": "10/s", "bytes": "5MB"}}),
+}
+
+
+@pytest.mark.parametrize("name", UNFINISHED)
+def test_what_was_asked_by_number_and_not_done_is_named_with_its_reason(lab, name):
+    """Nothing more was due before the end, which came a moment early: that is why, not that sessions had ended."""
+    words, rows = UNFINISHED[name]
+    ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24", "speed": "10Gbps"}, "east": {"device": "ring:b", "ip": "10.0.0.2/24", "speed": "10Gbps"}}
+    udp = ["ipv4", "udp"]
+    streams = [
+        {"name": n, "from": "west", "to": "east", "packet": udp, "rate": "10pps", "count": count, **more} for n, count, more in rows.get("streams", [])
+    ]
+    sessions = []
+    if "sessions" in rows:
+        app = {"http": {"response": "1MB"}}
+        sessions = [{"name": "s", "client": {"port": "west"}, "server": {"port": "east"}, "app": app, **rows["sessions"]}]
+    profile = lab.profile(ports, streams or None, **({"sessions": sessions} if sessions else {}), load={"duration": "2s"})
+    summary = lab.eagre("sim", profile, "--json", "-").ok().json["achieved"]["summary"]
+    assert summary.endswith(words) if words else "moved" not in summary, summary

@@ -10,9 +10,11 @@ from hosts import PYTHON, TESTS, Host
 from lab import REPO
 from servers import certificate
 from sessions import all_failed, all_through, check, of
+from test_dns_quic import packages
 from websocket_h2_peer import CLEAR as CLEAR2, SECURE as SECURE2
 from websocket_peer import BREAKING, ECHO, HOSTILE, LIMITED, PLAIN, PORTS, SECURE, TIGHT
 
+__all__ = ["packages"]
 VERSION = "17.4"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve()
 FOLDER = TARGET / f"reference/websockets-{VERSION}"
@@ -339,3 +341,90 @@ def test_streams_of_ours_lose_nothing(lab, link):
     for name in ("echo", "reply"):
         one = all_through(check(sessions[name]), 20, 400)
         assert one["client"]["http2"]["streams"] == one["server"]["http2"]["streams"] == 20, one
+
+
+PORT3 = 4443
+
+
+def over_http3(host, folders, mode, *more, at):
+    command = [PYTHON, TESTS / "websocket_h3_peer.py", ":".join(map(str, folders)), mode, at, PORT3, *more]
+    if mode in ("serve", "plain"):
+        process = host.lab.start(*command, ns=host.host, stderr=subprocess.DEVNULL)
+        assert process.stdout.readline().strip() == "ready", "the peer does not start"
+        return process
+    return json.loads(host.host.run(*command, timeout=60))
+
+
+def test_hypercorn_over_http3(host, hypercorn, packages):
+    """Our clients over streams of HTTP/3, with a change of the port and updates of the keys: every byte comes back. A refusal is counted."""
+    *files, _ = certificate(host.lab.folder(), "a.test")
+    process = over_http3(host, (hypercorn, packages), "serve", *files, at=host.address())
+    app = websocket(version=3, request="0B..70KB", requests=50, pipeline=8, subprotocols=["chat"], fragment="20KB")
+    small = websocket(version=3, text=JSON, requests=20, compression=True)
+    done = host.run(
+        host.client(app, server_port=PORT3, name="long", open="5/s", count=10),
+        host.client(small, server_port=PORT3, name="compressed", open="5/s", count=5, quic={"key_update": 20}),
+        host.client(websocket(version=3, path="/refused"), server_port=PORT3, name="refused", open="10/s", count=5),
+    )
+    one = all_through(of(done, "long"), 10, 500)
+    counts = one["client"]["websocket"]
+    assert counts["bytes_sent"] == counts["bytes_received"] and counts["closes"] == {"1000": 10}, counts
+    assert (one["client"]["quic"]["connections"], one["client"]["http3"]["streams"]) == (10, 10), one
+    assert one["client"]["tls"][0]["alpn"] == "h3", one
+    one = all_through(of(done, "compressed"), 5, 100)
+    compression = one["client"]["websocket"]["compression"]
+    assert compression["compressed_bytes_received"] < one["client"]["websocket"]["bytes_received"] / 2, one
+    assert one["client"]["quic"]["key_updates"] > 0, one
+    # The refusal has a field 'connection', which HTTP/3 does not have (RFC 9114 section 4.2).
+    one = all_failed(of(done, "refused"), 5, http3_protocol=5)
+    assert one["client"]["failure_details"] == {"H3_MESSAGE_ERROR: a field of the connection, which only HTTP/1 has": 5}, one
+    process.terminate()
+    seen = json.loads(process.communicate(timeout=20)[0])
+    assert (seen["versions"], seen["messages"]) == ({"3": 20}, 600), seen
+
+
+def test_a_server_of_http3_that_takes_no_websocket(host, packages, hypercorn):
+    """Without SETTINGS_ENABLE_CONNECT_PROTOCOL nothing is requested."""
+    *files, _ = certificate(host.lab.folder(), "a.test")
+    over_http3(host, (hypercorn, packages), "plain", *files, at=host.address())
+    one = all_failed(of(host.run(host.client(websocket(version=3), server_port=PORT3, open="10/s", count=3))), 3, no_http3=3)
+    assert any("SETTINGS_ENABLE_CONNECT_PROTOCOL" in text for text in one["client"]["failure_details"]), one
+
+
+def test_a_client_of_aioquic_and_our_server(host, hypercorn, packages):
+    """Extended CONNECT, both kinds of messages, the close handshake; a client that sends 3 MB before it reads; and two that break a rule."""
+    app = websocket(version=3, subprotocols=["other"], message_max="1MiB")
+    process = host.serving(host.server(app, server={"ports": PORT3}))
+    folders = (hypercorn, packages)
+    said = over_http3(host, folders, "talk", at=host.tester_address())
+    assert (said["connects"], said["status"], said["wrong"], said["closed"]) == (1, 200, 0, 1000), said
+    assert said["fields"].get("sec-websocket-protocol") == "other", said
+    assert over_http3(host, folders, "held", at=host.tester_address()) == {"wrong": 0, "closed": 1000}
+    assert over_http3(host, folders, "rude", at=host.tester_address()) == {"closed": 1002}
+    assert over_http3(host, folders, "other", at=host.tester_address()) == {"status": 426}
+    one = check(host.served(process)["sessions"]["s"])
+    assert (one["attempted"], one["completed"]) == (4, 2), one
+    assert one["failed"] == {"websocket_protocol": 1, "bad_request": 1}, one
+    assert one["server"]["websocket"]["messages_received"] == 14 + 60, one
+
+
+@pytest.mark.parametrize("link", [{}, {"loss": "5%"}], ids=["clean", "lossy"])
+def test_streams_of_http3_of_ours_lose_nothing(lab, link):
+    """Both ends over HTTP/3, with Retry, ports that change and updates of the keys, where packets are lost; a seed repeats the run."""
+    entry = {"client": {"port": "west"}, "server": {"port": "east"}, "open": "20/s", "count": 20, "verify": True}
+    app = websocket(version=3, request="0B..100KB", requests=20, pipeline=4, fragment="5KB")
+    sessions = [
+        {**entry, "name": "echo", "app": app, "quic": {"migrate": {"every": "300ms"}, "key_update": 100}},
+        {**entry, "name": "reply", "app": websocket(version=3, expect="reply", response="10KB", requests=20), "quic": {"retry": True}},
+    ]
+    sessions[1]["server"] = {"port": "east", "ports": 444}
+    ports = {name: {"device": f"sim:{name}", "ip": f"10.0.0.{last}/24"} for name, last in (("west", 1), ("east", 2))}
+    link = {"speed": "1Gbps", "delay": "1ms", **link}
+    profile = lab.profile(ports, None, sessions=sessions, load={"duration": "20s", "drain": "20s"}, sim={"link": link})
+    sessions, again = (lab.eagre("sim", profile, "--seed", 1, "--json", "-", timeout=120).result()["sessions"] for _ in range(2))
+    assert sessions == again
+    for name in ("echo", "reply"):
+        one = all_through(check(sessions[name]), 20, 400)
+        assert one["client"]["http3"]["streams"] == one["server"]["http3"]["streams"] == 20, one
+        assert one["client"]["websocket"]["closes"] == one["server"]["websocket"]["closes"] == {"1000": 20}, one
+    assert sessions["echo"]["client"]["quic"]["key_updates"] > 0 and sessions["reply"]["server"]["quic"]["retries_sent"] >= 20

@@ -793,6 +793,18 @@ export interface CheckedPort {
   device: string;
 }
 
+/** Counters of a running trial that were set to zero. */
+export interface ClearedResult {
+  /** Number of times. */
+  times: number;
+  /** When last, s since traffic started. */
+  at_s: number;
+  /** Time from then on that counts and rates cover, s. */
+  counted_s: number;
+  /** Whether all workers did so at one instant. If not, as many packets as were sent in a moment may be counted as sent or received and not the other. */
+  exact: boolean;
+}
+
 /** The clock that stamped the packets. */
 export interface ClockResult {
   /** `tsc`, `monotonic` or `virtual`. */
@@ -2577,7 +2589,7 @@ export interface NewPing {
   port: string;
   /** Destination address. */
   to: string;
-  /** Name of the sending host behind the port; the port's own host has the port's name. Default: any. */
+  /** Name of the sending host behind the port; the port's own host has the port's name. Clients are `dhcp[3]` and `pppoe[3]` by number, `dhcp` and `pppoe` are any of them. Default: any host. */
   host?: string | null;
   /** Source address. Default: the host's address on the destination's network, else its first of that IP version. */
   from?: string | null;
@@ -2997,6 +3009,8 @@ export interface PhaseResult {
   from_s: number;
   /** When it ended. */
   to_s: number;
+  /** Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`, but in the counts of how sessions ended. */
+  open_at_clear?: number | null;
   /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions established. */
@@ -3007,7 +3021,7 @@ export interface PhaseResult {
   stopped: number;
   /** Sessions that failed, by reason. */
   failed: Record<string, number>;
-  /** Failed sessions / `attempted`. */
+  /** Failed sessions / `attempted`, to which `open_at_clear` is added. */
   failed_ratio: number;
   /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
@@ -3215,7 +3229,7 @@ export interface PortResult {
   kernel_rx?: KernelRxResult | null;
   /** Arrival times by the kernel or the network card. Only of ports with `timestamps: kernel` or `hardware`. */
   stamps?: StampsResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents, LAG members, BGP speakers, OSPF, IS-IS and virtual routers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings and of control protocols of hosts sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -3538,6 +3552,8 @@ export interface QuicResult {
   congestion_events: number;
   /** Times a client's address or port changed and its connection continued: of clients, how often they changed it; of servers, how often they followed. */
   migrated: number;
+  /** Connections whose server announced a preferred address (RFC 9000 section 9.6). Clients stay at the one that they began with. */
+  preferred_addresses: number;
   /** Connections with early data (0-RTT) that the server accepted. */
   early_data_accepted: number;
   /** Connections whose early data the server rejected: it was sent again after the handshake. Clients only. */
@@ -3616,7 +3632,11 @@ export interface RecoveryRow {
 export interface RedirectResult {
   /** Requests sent because of a redirect; they count in `requests`, too. */
   followed: number;
-  /** Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or `other_port`, `no_location`, `bad_location`, `closed` by the server. */
+  /** Connections opened to follow a redirect, because the server had closed the connection before. */
+  new_connections: number;
+  /** Requests after a redirect that were sent once more on such a connection, because the server closed the one before without a response to them. They count once in `requests`. */
+  repeated: number;
+  /** Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or `other_port`, `no_location`, `bad_location`, `closed` by the server while no other connection could be had, and with HTTP/3. */
   unfollowed?: Record<string, number>;
 }
 
@@ -3714,6 +3734,8 @@ export interface ResultDocument {
   sim?: SimResult | null;
   /** Load on the tester's machine from other processes; absent in a simulated trial. */
   machine?: MachineResult | null;
+  /** Since when the numbers count, if counters were set to zero during the trial. */
+  cleared?: ClearedResult | null;
   /** Rate changes during the trial, in order. `requested_pps` keeps the profile's value. */
   rate_changes?: RateChange[];
   /** Execution of varying fields: `compiled`, or `interpreted` (much slower) where the system forbids generated machine code. Absent if nothing varied. */
@@ -4015,8 +4037,12 @@ export interface SessionResult {
   unopened?: number | null;
   /** Sessions due but not opened because `concurrent` were open. Absent for servers. */
   withheld?: number | null;
+  /** Sessions attempted before counters were set to zero; absent if they were not. */
+  attempted_before_clear?: number | null;
   /** Requests due but not sent because no session was free for them: with `late_requests: send` those that still wait, negative in an interval that caught up with an earlier one; otherwise those left out, found when a session was free again, or at the end. Only with `request_rate`. */
   unsent_requests?: number | null;
+  /** Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`, but in the counts of how sessions ended. */
+  open_at_clear?: number | null;
   /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions established. */
@@ -4027,7 +4053,7 @@ export interface SessionResult {
   stopped: number;
   /** Sessions that failed, by reason. */
   failed: Record<string, number>;
-  /** Failed sessions / `attempted`. */
+  /** Failed sessions / `attempted`, to which `open_at_clear` is added. */
   failed_ratio: number;
   /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
@@ -4109,6 +4135,8 @@ export interface Share {
 
 /** All counts of one side. */
 export interface SideDetails {
+  /** Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`, but in the counts of how sessions ended. */
+  open_at_clear?: number | null;
   /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions established. */
@@ -4119,7 +4147,7 @@ export interface SideDetails {
   stopped: number;
   /** Sessions that failed, by reason. */
   failed: Record<string, number>;
-  /** Failed sessions / `attempted`. */
+  /** Failed sessions / `attempted`, to which `open_at_clear` is added. */
   failed_ratio: number;
   /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
@@ -4187,6 +4215,8 @@ export interface SideDetails {
   websocket?: WebsocketResult | null;
   /** gRPC. Absent without calls. */
   grpc?: GrpcResult | null;
+  /** STAMP. Absent without test packets. */
+  stamp?: StampResult | null;
   /** TLS handshakes by negotiated parameters. */
   tls?: TlsResult[];
   /** TCP counters that are not zero. */
@@ -4289,6 +4319,46 @@ export interface SpreadResult {
   max: number;
 }
 
+/** STAMP of one side. Test packets count as `requests`, their first replies as `transactions`; `ttlb_ns` is the round trip with the reflector's own time. */
+export interface StampResult {
+  /** Test packets sent (clients), replies sent (servers). */
+  sent: number;
+  /** Test packets with a reply in time (clients), test packets received (servers). */
+  received: number;
+  /** Test packets without a reply in time. `sent` is `received` + `lost` + the packets whose time was not over. Clients only. */
+  lost?: number | null;
+  /** `lost` / (`received` + `lost`). Clients only. */
+  loss_ratio?: number | null;
+  /** Lost test packets that did not reach the reflector, of sessions that are over: up to the last reply of each. Only with `reflector: stateful`. */
+  lost_to_reflector?: number | null;
+  /** Lost test packets whose reply was lost, of sessions that are over: up to the last reply of each. Only with `reflector: stateful`. */
+  lost_from_reflector?: number | null;
+  /** Replies beyond the first to a packet. Clients only. */
+  duplicates?: number | null;
+  /** Replies to a packet sent before one that had a reply already. Clients only. */
+  reordered?: number | null;
+  /** Replies to packets that count as lost. Clients only. */
+  late?: number | null;
+  /** Replies with impossible times: a reflector that sends before it receives, or has a packet for longer than it was away. Absent if none. */
+  untimed?: number | null;
+  /** Datagrams that are no part of a session, by reason: `malformed`, `short`, `unauthentic`, `reflected`, `sessions`, `foreign`. */
+  dropped?: Record<string, number>;
+  /** Round trips without the reflector's own time. */
+  round_trip_ns?: LatencyResult | null;
+  /** Time from a packet's arrival at the reflector to the reply's departure, by the reflector's clock. */
+  reflector_ns?: LatencyResult | null;
+  /** Delays from sender to reflector. Absent unless both ends run here, with one clock. */
+  to_reflector_ns?: LatencyResult | null;
+  /** Delays from reflector to sender. Absent unless both ends run here, with one clock. */
+  from_reflector_ns?: LatencyResult | null;
+  /** Differences of the round trips of neighbouring packets of a session (RFC 3393), without their sign. */
+  round_trip_jitter_ns?: LatencyResult | null;
+  /** Differences of their delays to the reflector. The offset of the clocks does not change them. */
+  to_reflector_jitter_ns?: LatencyResult | null;
+  /** Differences of their delays from the reflector. The offset of the clocks does not change them. */
+  from_reflector_jitter_ns?: LatencyResult | null;
+}
+
 /** Arrival times of frames that did not come from the worker that took them in. */
 export interface StampsResult {
   /** Their source: 'kernel' or 'hardware'. */
@@ -4376,6 +4446,10 @@ export interface StreamResult {
   added_s?: number | null;
   /** When it was removed from the running trial, s since traffic started. */
   removed_s?: number | null;
+  /** Packets sent before counters were set to zero; absent if they were not. They are in no other number. */
+  tx_before_clear?: number | null;
+  /** Packets sent before counters were set to zero that arrived later; absent if they were not, and of packets counted by a mark, which carry no time. They are in no other number of the stream; ports count them. */
+  rx_before_clear?: number | null;
   /** Packets per second sent. */
   offered_pps: number;
   /** Packets sent. */
@@ -4612,7 +4686,7 @@ export interface TlsResult {
   suite: string;
   /** Key exchange; empty if there was none. */
   group: string;
-  /** Application protocol agreed on (ALPN), such as `h2`; empty if none, `other` if it is not a common one. */
+  /** Application protocol agreed on (ALPN), such as `h2`; empty if none. */
   alpn: string;
   /** Whether an earlier session was resumed. */
   resumed: boolean;
@@ -4634,8 +4708,10 @@ export interface Together {
   loss_ratio: number | null;
 }
 
-/** Counts since the start of a running trial. */
+/** Counts since the start of a running trial, or since counters were set to zero. */
 export interface TotalDocument {
+  /** Since when they count, if counters were set to zero. */
+  cleared?: ClearedResult | null;
   /** Ports by name. */
   ports: Record<string, PortResult>;
   /** Streams by name. `lost` includes packets in flight. */

@@ -53,8 +53,8 @@ def test_every_call_of_the_api_is_there(eagre_client):
     }  # fmt: skip
     one_id = (
         "renew_lease", "release_lease", "profile", "delete_profile", "run_info", "delete_run", "stop_run", "snapshot",
-        "protocols", "run_result", "run_events_path", "campaign_info", "stop_campaign", "campaign_result", "stored",
-        "campaign_events_path", "delete_result", "report", "export", "script_info", "stop_script", "delete_script",
+        "clear_counters", "protocols", "run_result", "run_events_path", "campaign_info", "stop_campaign", "campaign_result",
+        "stored", "campaign_events_path", "delete_result", "report", "export", "script_info", "stop_script", "delete_script",
         "script_result",
     )  # fmt: skip
     ours = set()

@@ -26,6 +26,7 @@ const GROUP_MAX: usize = 512;
 /// Bytes of a record's header (RFC 6396 section 2).
 const HEADER: usize = 12;
 const TABLE_DUMP_V2: u16 = 13;
+const PEER_INDEX_TABLE: u16 = 1;
 const RIB_IPV4_UNICAST: u16 = 2;
 const RIB_IPV6_UNICAST: u16 = 4;
 /// The same with path identifiers (RFC 8050 section 4).
@@ -105,11 +106,17 @@ pub struct Tables {
     pub tables: Vec<Arc<RouteTable>>,
     /// Prefixes whose attributes cannot be sent as they are: malformed, too long, or with a path of a confederation.
     pub left_out: u64,
+    /// Tables that a later one of their family replaces: BIRD appends one each time.
+    pub replaced: u64,
 }
 
 /// Routes that were read.
 #[derive(Default)]
 struct Draft {
+    /// Number of the peers' index before them.
+    index: u64,
+    /// Prefixes that can't be sent.
+    left_out: u64,
     /// Prefixes, and the number of their attributes in the order in which these came.
     routes: Vec<((IpAddr, u8), u32)>,
     /// Attributes, and their numbers.
@@ -118,7 +125,8 @@ struct Draft {
 
 impl Tables {
     /// Reads the first `most` routes of each family of an MRT file, or of `only` one: for each prefix the path of the
-    /// collector's first peer.
+    /// collector's first peer. A file may have several tables, each after an index of peers (RFC 6396 section 4.3.1): the last one of a
+    /// family counts.
     ///
     /// # Errors
     /// If the file is no MRT file, or has none.
@@ -130,7 +138,7 @@ impl Tables {
             return Err(BadTable::TooLarge);
         }
         let mut drafts = [Draft::default(), Draft::default()];
-        let (mut left_out, mut rest) = (0, bytes);
+        let (mut index, mut replaced, mut rest) = (0, 0, bytes);
         while !rest.is_empty() {
             let at = bytes.len() - rest.len();
             let (kind, subtype, body) = take_record(&mut rest).ok_or(BadTable::CutOff { at })?;
@@ -139,9 +147,17 @@ impl Tables {
                 (TABLE_DUMP_V2, RIB_IPV6_UNICAST) => (Family::Ipv6, false),
                 (TABLE_DUMP_V2, RIB_IPV4_UNICAST_ADD_PATH) => (Family::Ipv4, true),
                 (TABLE_DUMP_V2, RIB_IPV6_UNICAST_ADD_PATH) => (Family::Ipv6, true),
+                (TABLE_DUMP_V2, PEER_INDEX_TABLE) => {
+                    index += 1;
+                    continue;
+                }
                 _ => continue,
             };
             let draft = &mut drafts[family as usize];
+            if draft.index != index {
+                replaced += u64::from(!draft.routes.is_empty());
+                *draft = Draft { index, ..Draft::default() };
+            }
             if only.is_some_and(|only| only != family) || draft.routes.len() >= most {
                 continue;
             }
@@ -149,14 +165,15 @@ impl Tables {
                 read_rib(body, family, has_identifiers).map_err(|why| BadTable::Malformed { at, why })?;
             match attributes.map(kept) {
                 Some(Some(said)) => draft.add(prefix, said),
-                Some(None) => left_out += 1,
+                Some(None) => draft.left_out += 1,
                 // A prefix that no peer of the collector has any more.
                 None => {}
             }
         }
+        let left_out = drafts.iter().map(|draft| draft.left_out).sum();
         let tables = Family::ALL.into_iter().zip(drafts).filter(|(_, draft)| !draft.routes.is_empty());
         let tables: Vec<_> = tables.map(|(family, draft)| Arc::new(draft.table(family))).collect();
-        if tables.is_empty() { Err(BadTable::Empty) } else { Ok(Self { tables, left_out }) }
+        if tables.is_empty() { Err(BadTable::Empty) } else { Ok(Self { tables, left_out, replaced }) }
     }
 }
 
@@ -431,6 +448,21 @@ mod tests {
         assert_eq!(ipv4.attributes(1).unwrap().0.as_path, [1]);
         let only = Tables::read(&file, Some(Family::Ipv4), 1).unwrap();
         assert_eq!((only.tables.len(), only.tables[0].count()), (1, 1));
+    }
+
+    #[test]
+    fn the_last_table_of_a_family_counts() {
+        let (index, one) = (record(TABLE_DUMP_V2, PEER_INDEX_TABLE, &[0; 8]), said(&[(2, &[1])], &[]));
+        let v6: Ipv6Addr = "2001:db8::".parse().unwrap();
+        let (old, new) = (four(0x1000_0000, 8), four(0x1100_0000, 8));
+        // An index before each family is no new table of the other one.
+        let parts =
+            [&index, &rib(old, &[&one]), &index, &rib((v6.into(), 32), &[&one]), &index, &rib(new, &[&one])];
+        let file: Vec<u8> = parts.into_iter().flatten().copied().collect();
+        let read = Tables::read(&file, None, 1).unwrap();
+        let prefixes: Vec<_> = read.tables.iter().map(|table| (table.count(), table.prefix(0))).collect();
+        assert_eq!(prefixes, [(1, Some(new)), (1, Some((v6.into(), 32)))]);
+        assert_eq!((read.replaced, read.left_out), (1, 0));
     }
 
     #[test]

@@ -22,7 +22,9 @@ pub mod lldp;
 pub mod pppoe;
 mod router;
 mod timing;
+mod vlans;
 pub mod vrrp;
 
 pub use frame::{Mac, is_slow, link_local, may_concern};
-pub use router::RouterFinder;
+pub use router::{RouterFinder, RouterFinders};
+pub use vlans::{ClientVlans, EachVlan};

@@ -4,6 +4,8 @@
 //! counts.
 
 use crate::frame::{Link, Mac, Packet, Received, v6};
+use crate::vlans::ClientVlans;
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 use units::Nanos;
 use wire::Vlans;
@@ -141,6 +143,105 @@ impl RouterFinder {
     }
 }
 
+/// Solicitations of one call.
+const AT_ONCE: usize = 64;
+
+/// The routers of a port's clients: that of their link, or of each client's, where each is alone in its VLANs.
+#[derive(Debug)]
+pub struct RouterFinders {
+    vlans: ClientVlans,
+    /// One for all, or one for each client.
+    finders: Vec<RouterFinder>,
+    /// When each solicits next, from the first poll on.
+    due: Option<BTreeSet<(Nanos, u32)>>,
+    /// Between the first solicitations of two clients.
+    gap: Nanos,
+    /// Those before it are settled.
+    settled: usize,
+}
+
+impl RouterFinders {
+    /// For this number of clients, of which the first has the hardware address `mac` and each other the next; `rate`: those that begin in a
+    /// second, at least 1.
+    pub fn new(mac: Mac, vlans: ClientVlans, clients: u32, rate: u32) -> Self {
+        let number = if vlans.differ() { clients } else { 1 };
+        let own = |client: u32| units::Mac::from_number(units::Mac(mac).number() + u64::from(client)).0;
+        let finder = |client| RouterFinder::new(own(client), vlans.of(client).into_owned());
+        let finders = (0..number).map(finder).collect();
+        let gap = Nanos(1_000_000_000 / u64::from(rate.max(1)));
+        Self { vlans, finders, due: None, gap, settled: 0 }
+    }
+
+    fn of(&self, client: u32) -> Option<&RouterFinder> {
+        self.finders.get(if self.vlans.differ() { client as usize } else { 0 })
+    }
+
+    /// Adds the solicitations that are due, some at a time.
+    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        let (finders, gap) = (&mut self.finders, self.gap);
+        let due = self.due.get_or_insert_with(|| {
+            let begin = |number: u32| now.saturating_add(Nanos(gap.0.saturating_mul(number.into())));
+            (0..finders.len() as u32).map(|number| (begin(number), number)).collect()
+        });
+        for _ in 0..AT_ONCE {
+            let Some((at, number)) = due.first().copied().filter(|(at, _)| *at <= now) else { break };
+            due.remove(&(at, number));
+            let finder = &mut finders[number as usize];
+            finder.poll(now, frames);
+            let next = finder.next_due();
+            if next < Nanos::MAX {
+                due.insert((next, number));
+            }
+        }
+    }
+
+    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
+    pub fn next_due(&self) -> Nanos {
+        match &self.due {
+            None => Nanos::ZERO,
+            Some(due) => due.first().map_or(Nanos::MAX, |(at, _)| *at),
+        }
+    }
+
+    /// Ends the search.
+    pub fn give_up(&mut self) {
+        self.finders.iter_mut().for_each(RouterFinder::give_up);
+        self.due = Some(BTreeSet::new());
+    }
+
+    /// Looks at a received frame; returns whether a router advertised itself on a client's link.
+    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        let Some(Received { vlans, packet: Packet::Router { .. }, .. }) = Received::read(frame) else {
+            return false;
+        };
+        let finder = self.vlans.client_of(&vlans).and_then(|client| self.finders.get_mut(client as usize));
+        finder.is_some_and(|finder| finder.take(now, frame))
+    }
+
+    /// The prefix for autoconfigured addresses, where all clients share a link: see [`RouterFinder::autonomous`].
+    pub fn autonomous(&self) -> Option<(Ipv6Addr, Nanos)> {
+        self.finders.first().filter(|_| !self.vlans.differ()).and_then(RouterFinder::autonomous)
+    }
+
+    /// Whether routers of all clients are known, or had enough time to reply.
+    pub fn is_settled(&mut self, now: Nanos) -> bool {
+        while self.finders.get(self.settled).is_some_and(|finder| finder.is_settled(now)) {
+            self.settled += 1;
+        }
+        self.settled >= self.finders.len()
+    }
+
+    /// The router of a client, by its link-local address.
+    pub fn router(&self, now: Nanos, client: u32) -> Option<Ipv6Addr> {
+        self.of(client)?.router(now)
+    }
+
+    /// Length of the prefix on a client's link that `ip` has, the longest of them.
+    pub fn prefix_len(&self, client: u32, ip: Ipv6Addr) -> Option<u8> {
+        self.of(client)?.prefix_len(ip)
+    }
+}
+
 /// The first `len` bits of an address.
 fn network(ip: Ipv6Addr, len: u8) -> Ipv6Addr {
     let host = u128::MAX.checked_shr(len.into()).unwrap_or(0);
@@ -198,6 +299,31 @@ mod tests {
         message.extend([0; 8]);
         message.extend("2001:db8:1:2::".parse::<Ipv6Addr>().unwrap().octets());
         Link::router_advert(ROUTER, &[7].into(), &message)
+    }
+
+    #[test]
+    fn each_client_has_the_router_of_its_vlans() {
+        let each = crate::EachVlan { outer: None, inner: (6, 8) };
+        let mut finders = RouterFinders::new(HOST, ClientVlans::each(each, &Vlans::NONE), 3, 10);
+        let mut frames = Vec::new();
+        assert_eq!(finders.next_due(), Nanos::ZERO);
+        for tenth in 10..13 {
+            finders.poll(Nanos::from_millis(100 * tenth), &mut frames);
+        }
+        let sent: Vec<_> = frames.iter().map(|frame| (frame[11], frame[15])).collect();
+        assert_eq!(sent, [(1, 6), (2, 7), (3, 8)], "at their rate, each in its VLAN");
+        assert!(finders.take(SECOND, &advert(100, 3_600)), "in VLAN 7");
+        let ip = "2001:db8:1:2::9".parse().unwrap();
+        assert_eq!((finders.router(SECOND, 1), finders.router(SECOND, 0)), (Some(link_local(ROUTER)), None));
+        assert_eq!((finders.prefix_len(1, ip), finders.prefix_len(2, ip)), (Some(64), None));
+        assert_eq!(finders.autonomous(), None);
+        let soon = Nanos::from_millis(2_100);
+        assert!(!finders.is_settled(soon) && finders.is_settled(Nanos::from_millis(2_200)));
+        finders.give_up();
+        assert_eq!(finders.next_due(), Nanos::MAX);
+        let mut one = RouterFinders::new(HOST, Vlans::from([7]).into(), 3, 10);
+        assert!(one.take(SECOND, &advert(100, 3_600)));
+        assert_eq!((one.router(SECOND, 2), one.is_settled(SECOND)), (Some(link_local(ROUTER)), true));
     }
 
     #[test]

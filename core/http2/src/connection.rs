@@ -1163,7 +1163,7 @@ impl<T: Default> Connection<T> {
 
     /// Gives memory back that an idle connection does not need.
     fn rest(&mut self) {
-        if self.streams.len() == 0 && self.out.pieces() == 0 && self.out.held() > IDLE {
+        if self.streams.is_empty() && self.out.pieces() == 0 && self.out.held() > IDLE {
             (self.ready, self.drained) = (VecDeque::new(), VecDeque::new());
             self.streams.rest();
             self.out.rest();

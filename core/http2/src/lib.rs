@@ -38,6 +38,7 @@ pub use fault::{Code, Fault};
 pub use frame::PREFACE;
 pub use head::Head;
 pub use output::Body;
+pub use streams::Streams;
 
 #[cfg(test)]
 mod tests;

@@ -5,20 +5,28 @@
 
 /// Streams by number.
 #[derive(Debug)]
-pub(crate) struct Streams<S> {
+pub struct Streams<S> {
     slots: Vec<Option<(u32, S)>>,
     len: usize,
+    /// Streams that are not where their numbers would have them: nearly always none.
+    displaced: usize,
 }
 
 impl<S> Default for Streams<S> {
     fn default() -> Self {
-        Self { slots: Vec::new(), len: 0 }
+        Self { slots: Vec::new(), len: 0, displaced: 0 }
     }
 }
 
 impl<S> Streams<S> {
-    pub(crate) fn len(&self) -> usize {
+    /// Number of streams.
+    pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     fn mask(&self) -> usize {
@@ -44,24 +52,27 @@ impl<S> Streams<S> {
         None
     }
 
+    /// The stream with a number.
     #[inline]
-    pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut S> {
+    pub fn get_mut(&mut self, id: u32) -> Option<&mut S> {
         let at = self.find(id)?;
         self.slots[at].as_mut().map(|(_, stream)| stream)
     }
 
+    /// The same.
     #[inline]
-    pub(crate) fn get(&self, id: u32) -> Option<&S> {
+    pub fn get(&self, id: u32) -> Option<&S> {
         let at = self.find(id)?;
         self.slots[at].as_ref().map(|(_, stream)| stream)
     }
 
     /// Adds a stream whose number is not there yet.
-    pub(crate) fn insert(&mut self, id: u32, stream: S) {
+    pub fn insert(&mut self, id: u32, stream: S) {
         if 2 * (self.len + 1) > self.slots.len() {
             let room = (2 * self.slots.len()).max(4);
             let old =
                 std::mem::replace(&mut self.slots, std::iter::repeat_with(|| None).take(room).collect());
+            self.displaced = 0;
             old.into_iter().flatten().for_each(|(id, stream)| self.put(id, stream));
         }
         self.put(id, stream);
@@ -73,14 +84,20 @@ impl<S> Streams<S> {
         while self.slots[at].is_some() {
             at = (at + 1) & self.mask();
         }
+        self.displaced += usize::from(at != self.place(id));
         self.slots[at] = Some((id, stream));
     }
 
+    /// Takes a stream out.
     #[inline]
-    pub(crate) fn remove(&mut self, id: u32) -> Option<S> {
+    pub fn remove(&mut self, id: u32) -> Option<S> {
         let mut hole = self.find(id)?;
         let (_, stream) = self.slots[hole].take()?;
         self.len -= 1;
+        self.displaced -= usize::from(hole != self.place(id));
+        if self.displaced == 0 {
+            return Some(stream);
+        }
         // Those behind it that were pushed on move up.
         let mask = self.mask();
         let mut at = (hole + 1) & mask;
@@ -88,6 +105,7 @@ impl<S> Streams<S> {
             let wanted = (*other >> 1) as usize & mask;
             if (at.wrapping_sub(wanted) & mask) >= (at.wrapping_sub(hole) & mask) {
                 self.slots.swap(at, hole);
+                self.displaced -= usize::from(hole == wanted);
                 hole = at;
             }
             at = (at + 1) & mask;
@@ -95,18 +113,49 @@ impl<S> Streams<S> {
         Some(stream)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &S)> {
+    /// All of them, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &S)> {
         self.slots.iter().flatten().map(|(id, stream)| (*id, stream))
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut S)> {
+    /// The same.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut S)> {
         self.slots.iter_mut().flatten().map(|(id, stream)| (*id, stream))
     }
 
     /// Gives memory back that an idle connection does not need.
-    pub(crate) fn rest(&mut self) {
+    pub fn rest(&mut self) {
         if self.len == 0 && self.slots.len() > 4 {
             self.slots = Vec::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
+
+    proptest! {
+        #[test]
+        fn streams_are_found_until_they_are_removed(steps in prop::collection::vec((0u32..40, any::<bool>()), 0..300)) {
+            let (mut streams, mut model) = (Streams::default(), BTreeMap::new());
+            for (number, (id, adds)) in steps.into_iter().enumerate() {
+                // Numbers that meet, and others one after the other.
+                let id = if id % 3 == 0 { id << 8 } else { 2 * id };
+                if !adds {
+                    prop_assert_eq!(streams.remove(id), model.remove(&id));
+                } else if let Entry::Vacant(place) = model.entry(id) {
+                    streams.insert(id, number);
+                    place.insert(number);
+                }
+                prop_assert_eq!(streams.len(), model.len());
+                for (id, number) in &model {
+                    prop_assert_eq!(streams.get(*id), Some(number));
+                }
+            }
         }
     }
 }

@@ -45,6 +45,7 @@ impl Code {
     /// Its name in the RFC.
     pub const fn name(self) -> &'static str {
         match self.0 {
+            0x33 => "H3_DATAGRAM_ERROR",
             0x100 => "H3_NO_ERROR",
             0x101 => "H3_GENERAL_PROTOCOL_ERROR",
             0x102 => "H3_INTERNAL_ERROR",
@@ -66,6 +67,14 @@ impl Code {
             0x201 => "QPACK_ENCODER_STREAM_ERROR",
             0x202 => "QPACK_DECODER_STREAM_ERROR",
             _ => "an unknown code",
+        }
+    }
+
+    /// Its name in the RFC, or its number.
+    pub fn text(self) -> String {
+        match self.name() {
+            "an unknown code" => format!("code {:#x}", self.0),
+            name => name.to_owned(),
         }
     }
 }

@@ -17,6 +17,8 @@ mod setting {
     pub(crate) const TABLE_CAPACITY: u64 = 1;
     pub(crate) const FIELD_SECTION: u64 = 6;
     pub(crate) const BLOCKED_STREAMS: u64 = 7;
+    /// RFC 9220 section 5.
+    pub(crate) const ENABLE_CONNECT_PROTOCOL: u64 = 8;
 
     /// Whether it is one that HTTP/2 has and HTTP/3 has not.
     pub(crate) fn is_of_http2(id: u64) -> bool {
@@ -31,11 +33,13 @@ pub struct Settings {
     pub field_section: u64,
     /// Maximum size of its dynamic table; not used here.
     pub table_capacity: u64,
+    /// Whether a server takes extended CONNECT (RFC 9220 section 3).
+    pub connect: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { field_section: u64::MAX, table_capacity: 0 }
+        Self { field_section: u64::MAX, table_capacity: 0, connect: false }
     }
 }
 
@@ -288,6 +292,10 @@ fn settings(mut payload: &[u8]) -> Result<Settings, Fault> {
         match id {
             setting::FIELD_SECTION => settings.field_section = value,
             setting::TABLE_CAPACITY => settings.table_capacity = value,
+            setting::ENABLE_CONNECT_PROTOCOL if value > 1 => {
+                return wrong("a value of ENABLE_CONNECT_PROTOCOL that may not be");
+            }
+            setting::ENABLE_CONNECT_PROTOCOL => settings.connect = value == 1,
             _ => {}
         }
     }
@@ -328,15 +336,17 @@ fn decoder(mut input: &[u8]) -> Result<&[u8], Fault> {
     Ok(&[])
 }
 
-/// First bytes of an end's unidirectional stream: its type, control stream, and the settings.
-pub fn opening() -> Vec<u8> {
+/// First bytes of an end's unidirectional stream: its type, control stream, and the settings. `connect`: a server takes extended
+/// CONNECT (RFC 9220 section 3).
+pub fn opening(connect: bool) -> Vec<u8> {
     let mut payload = Vec::new();
+    let connects = connect.then_some((setting::ENABLE_CONNECT_PROTOCOL, 1));
     let values = [
         (setting::TABLE_CAPACITY, 0),
         (setting::BLOCKED_STREAMS, 0),
         (setting::FIELD_SECTION, u64::from(limits::FIELD_SECTION)),
     ];
-    for (id, value) in values {
+    for (id, value) in values.into_iter().chain(connects) {
         varint::write(id, &mut payload);
         varint::write(value, &mut payload);
     }

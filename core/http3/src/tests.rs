@@ -167,11 +167,15 @@ fn a_section_that_is_too_large_is_passed_over() {
 #[test]
 fn the_peer_says_what_it_takes() {
     let mut peer = Peer::new(Role::Client);
-    for byte in opening() {
+    for byte in opening(false) {
         assert_eq!(peer.read(3, &[byte]), Ok(Use::Read));
     }
     let settings = peer.settings().unwrap();
     assert_eq!((settings.field_section, settings.table_capacity), (u64::from(limits::FIELD_SECTION), 0));
+    assert!(!settings.connect);
+    let mut other = Peer::new(Role::Client);
+    assert_eq!(other.read(3, &opening(true)), Ok(Use::Read));
+    assert!(other.settings().unwrap().connect);
     assert_eq!(peer.read(7, &[2, 0x20]), Ok(Use::Read));
     assert_eq!(peer.read(11, &[3, 0x41, 0x7f, 0x80, 1]), Ok(Use::Read));
     assert_eq!(peer.read(15, &[0x21]), Ok(Use::Stop(Code::STREAM_CREATION_ERROR)));
@@ -195,6 +199,7 @@ fn what_a_peer_does_wrong_has_its_code() {
         ([vec![0], framed(0x21, &[0])].concat(), Code::MISSING_SETTINGS),
         (settings(&[2, 1]), Code::SETTINGS_ERROR),
         (settings(&[6, 1, 6, 1]), Code::SETTINGS_ERROR),
+        (settings(&[8, 2]), Code::SETTINGS_ERROR),
         (settings(&[6]), Code::FRAME_ERROR),
         (after(framed(4, &[])), Code::FRAME_UNEXPECTED),
         (after(framed(0, &[])), Code::FRAME_UNEXPECTED),

@@ -10,7 +10,7 @@
 //! Not here: what traffic is sent to the routes; ARP and neighbour discovery (`neighbour`); topologies other than the
 //! standard one (RFC 5120).
 //!
-//! Separate because its packets, adjacencies and databases differ from `ospf` in all but the parts in `linkstate`.
+//! Separate because it shares with other link-state protocols the parts in `linkstate`, but no packet and no adjacency.
 //!
 //! Invariant: a PDU that is malformed, or for no router here, changes nothing but a counter.
 
@@ -26,21 +26,25 @@ mod own;
 mod password;
 mod pdu;
 mod router;
-mod routers;
 mod routes;
 
 pub use contents::{LspLink, LspPart, LspRoute, parts};
 pub use counts::{IsisCounts, LevelCounts};
 pub use database::{Database, KnownLsp};
 pub use failure::{Failure, Whom};
-pub use linkstate::Shape;
+pub use linkstate::{RouterHost, Shape};
 pub use neighbour::{NeighbourState, NeighbourView};
 pub use own::{MAX_AGE_S, MIN_LSP_INTERVAL, REFRESH_S};
 pub use password::{Authentication, Password};
 pub use pdu::{Area, LSP_HEADER, LSP_MAX, LspId, Malformed, Received, SystemId, may_concern};
-pub use router::{Levels, NetworkType, RouterConfig};
-pub use routers::{IsisHost, Routers, RoutersConfig};
+pub use router::{Levels, NetworkType, Router, RouterConfig};
 pub use routes::{RouteKind, RouteRange, Topology, fragment_room, networks_max};
 
 /// A hardware address.
 pub type Mac = [u8; 6];
+
+/// IS-IS routers behind a port.
+pub type Routers = linkstate::Routers<Router>;
+
+/// The routers of a port.
+pub type RoutersConfig = linkstate::RoutersConfig<RouterConfig>;

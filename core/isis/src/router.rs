@@ -1,12 +1,13 @@
 //! A router on its link: its neighbours, its adjacencies, and its timers (ISO/IEC 10589 sections 8.2 and 8.4).
 //!
-//! Not here: how LSPs are exchanged (`level`); who receives which frame (`routers`).
+//! Not here: how LSPs are exchanged (`level`); who receives which frame (`linkstate::Routers`).
 
 use crate::Mac;
 use crate::counts::{IsisCounts, LevelCounts};
+use crate::database::Database;
 use crate::failure::{Failure, Whom};
 use crate::level::{Level, Out};
-use crate::neighbour::{Neighbour, NeighbourState};
+use crate::neighbour::{Neighbour, NeighbourState, NeighbourView};
 use crate::own::{Link, Said, protocols};
 use crate::password::{self, Password};
 use crate::pdu::{
@@ -15,10 +16,10 @@ use crate::pdu::{
     finish, put,
 };
 use crate::routes::{RouteRange, Topology};
+use linkstate::{APART, Limits, Router as _, RouterHost};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
-use wire::Vlans;
 
 /// Maximum number of neighbours of a router.
 const NEIGHBOURS_MAX: usize = 64;
@@ -125,9 +126,9 @@ pub struct RouterConfig {
     pub keep: u32,
 }
 
-/// Current state of a router.
+/// A router and its neighbours.
 #[derive(Debug)]
-pub(crate) struct Router {
+pub struct Router {
     pub(crate) config: RouterConfig,
     pub(crate) sender: Sender,
     /// Bytes that its hellos are padded to, with LLC.
@@ -141,12 +142,14 @@ pub(crate) struct Router {
     /// Why a PDU was refused, and why an adjacency ended, last.
     refused: Option<Failure>,
     trouble: Option<Failure>,
-    pub(crate) first_loss: Option<Failure>,
+    first_loss: Option<Failure>,
+    /// Delay of its beginning, so that not all routers send hellos at once.
+    delay: Nanos,
     begun: Option<Nanos>,
     hello_at: Nanos,
     age_at: Nanos,
     /// Time from the first hello to all adjacencies.
-    pub(crate) set_up: Option<Nanos>,
+    set_up: Option<Nanos>,
     is_down: bool,
     was_up: bool,
     /// Until when LSPs are purged at the end, and whether it has left.
@@ -154,14 +157,19 @@ pub(crate) struct Router {
     has_left: bool,
 }
 
-impl Router {
-    /// One with a hardware address and VLANs; `mtu` is its port's, `room` how many LSPs its databases take.
-    pub(crate) fn new(
-        config: RouterConfig,
-        (mac, vlans, mtu): (Mac, Vlans, u16),
-        room: usize,
-        rate: u32,
-    ) -> Self {
+impl linkstate::Router for Router {
+    type Config = RouterConfig;
+    type Counts = IsisCounts;
+    type Failure = Failure;
+    type Received<'a> = Received<'a>;
+
+    fn host(config: &RouterConfig) -> usize {
+        config.host
+    }
+
+    fn new(config: RouterConfig, host: &RouterHost, limits: Limits) -> Self {
+        let RouterHost { mac, vlans, mtu } = host.clone();
+        let Limits { room, rate, seed } = limits;
         let mtu = usize::from(config.mtu.unwrap_or(mtu)).clamp(512, FRAME_MAX);
         let said = |level: u8| Said {
             level,
@@ -197,6 +205,7 @@ impl Router {
             refused: None,
             trouble: None,
             first_loss: None,
+            delay: Nanos(random::below(seed, APART.0)),
             begun: None,
             hello_at: Nanos::MAX,
             age_at: Nanos::MAX,
@@ -209,36 +218,127 @@ impl Router {
         }
     }
 
-    /// Starts sending hellos at `at`.
-    pub(crate) fn begin(&mut self, at: Nanos) {
+    fn read(frame: &[u8]) -> Option<Received<'_>> {
+        Received::read(frame)
+    }
+
+    fn is_meant(&self, received: &Received<'_>) -> bool {
+        received.is_for(&self.sender.mac) && received.vlans == self.sender.vlans
+    }
+
+    fn take(&mut self, now: Nanos, received: &Received<'_>) {
+        let Ok(pdu) = &received.pdu else {
+            self.counts.malformed += 1;
+            return;
+        };
+        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.sender.mac {
+            return;
+        }
+        match &pdu.body {
+            Body::Hello(hello) => self.hear(now, received.from, pdu, hello),
+            Body::Lsp(level, _) | Body::Complete(level, ..) | Body::Partial(level) => {
+                self.take_sync(now, received.from, pdu, *level);
+            }
+        }
+    }
+
+    fn begin(&mut self, at: Nanos, _: u32) {
+        let at = at + self.delay;
         self.begun = Some(at);
         self.hello_at = at;
         self.age_at = at.saturating_add(AGE_EVERY);
     }
 
-    /// Traffic starts at `epoch`.
-    pub(crate) fn start(&mut self, epoch: Nanos) {
+    fn start(&mut self, epoch: Nanos) {
         self.epoch = epoch;
         self.look();
     }
 
-    /// Own LSPs are checked at once.
-    fn look(&mut self) {
-        self.levels.iter_mut().for_each(|level| level.step_at = Nanos::ZERO);
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        if self.begun.is_none_or(|begun| now < begun) {
+            return;
+        }
+        self.watch(now);
+        if self.hello_at <= now {
+            self.say_hello(now);
+        }
+        let (is_shut, since, last) = (self.is_shut(), self.since(now), self.levels.len() - 1);
+        let mut pdus = Vec::new();
+        for at in 0..self.levels.len() {
+            let links = self.known_links(&self.levels[at]);
+            let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
+            self.levels[at].poll(now, self.epoch, links.as_deref(), is_shut, &mut out);
+        }
+        self.send(pdus);
+        if self.age_at <= now {
+            self.levels.iter_mut().for_each(|level| level.database.age(now));
+            self.age_at = now.saturating_add(AGE_EVERY);
+        }
+        if self.shut_until.is_some_and(|until| until <= now || self.is_purged()) && !self.has_left {
+            self.leave(now);
+            self.has_left = true;
+        }
+        frames.append(&mut self.out);
     }
 
-    /// Advertises a range, or withdraws it.
-    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
-        self.levels.iter_mut().for_each(|level| level.own.set_range(range, up));
-        self.look();
+    fn next_due(&self) -> Nanos {
+        if !self.out.is_empty() {
+            return Nanos::ZERO;
+        }
+        let Some(begun) = self.begun.filter(|_| !self.has_left) else { return Nanos::MAX };
+        let neighbours = self.neighbours.iter().map(Neighbour::lost_at);
+        let levels = self.levels.iter().map(Level::next_due);
+        let others = [self.hello_at, self.age_at, self.shut_until.unwrap_or(Nanos::MAX)];
+        neighbours.chain(levels).chain(others).min().unwrap_or(Nanos::MAX).max(begun)
     }
 
-    pub(crate) fn is_down(&self) -> bool {
+    fn is_up(&self) -> bool {
+        self.levels.iter().all(|level| level.with.is_some())
+    }
+
+    fn is_settled(&self) -> bool {
+        let is_told = |level: &Level| level.is_told(self.known_links(level).as_deref(), self.is_shut());
+        self.is_mutual() && self.levels.iter().all(is_told)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let refused = || self.refused.or(self.trouble).unwrap_or(Failure::Nobody);
+        self.levels.iter().find_map(|level| {
+            let there = || self.neighbours.iter().filter(|one| one.levels & level.number != 0);
+            match self.main_at(level.number) {
+                Some(_) if !level.named.is_empty() => None,
+                Some(one) if level.has_narrow => Some(Failure::Narrow(one.whom())),
+                Some(one) => {
+                    let refused = self.refused.filter(|why| matches!(why, Failure::Authentication { .. }));
+                    Some(refused.unwrap_or(Failure::Unnamed(one.whom(), level.number)))
+                }
+                None => Some(match there().max_by_key(|one| one.state) {
+                    None => refused(),
+                    Some(one) if one.state == NeighbourState::Up => Failure::NoDesignated(one.whom()),
+                    Some(one) => {
+                        match one.padded.filter(|is| usize::from(*is) != self.mtu && self.config.padding) {
+                            Some(is) => Failure::Mtu { from: one.whom(), is, expected: self.mtu as u16 },
+                            None => Failure::OneWay(one.whom()),
+                        }
+                    }
+                }),
+            }
+        })
+    }
+
+    fn first_loss(&self) -> Option<Failure> {
+        self.first_loss
+    }
+
+    fn set_up(&self) -> Option<Nanos> {
+        self.set_up
+    }
+
+    fn is_down(&self) -> bool {
         self.is_down
     }
 
-    /// Takes the router down or up; returns whether that is a change.
-    pub(crate) fn set(&mut self, now: Nanos, up: bool) -> bool {
+    fn set(&mut self, now: Nanos, up: bool) -> bool {
         if self.is_down != up || self.shut_until.is_some() {
             return false;
         }
@@ -251,8 +351,12 @@ impl Router {
         true
     }
 
-    /// Purges all its LSPs, then leaves.
-    pub(crate) fn shut(&mut self, now: Nanos) {
+    fn set_range(&mut self, range: usize, up: bool) {
+        self.levels.iter_mut().for_each(|level| level.own.set_range(range, up));
+        self.look();
+    }
+
+    fn shut(&mut self, now: Nanos) {
         if self.is_down || self.begun.is_none() {
             self.has_left = true;
         }
@@ -261,13 +365,23 @@ impl Router {
         self.look();
     }
 
-    fn is_shut(&self) -> bool {
-        self.shut_until.is_some()
+    fn is_over(&self) -> bool {
+        self.has_left && self.out.is_empty()
     }
 
-    /// Whether it has nothing more to send.
-    pub(crate) fn is_over(&self) -> bool {
-        self.has_left && self.out.is_empty()
+    fn counts(&self) -> &IsisCounts {
+        &self.counts
+    }
+}
+
+impl Router {
+    /// Own LSPs are checked at once.
+    fn look(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.step_at = Nanos::ZERO);
+    }
+
+    fn is_shut(&self) -> bool {
+        self.shut_until.is_some()
     }
 
     /// Announces the shutdown to neighbours immediately: a hello without neighbours ends adjacencies.
@@ -296,70 +410,16 @@ impl Router {
     }
 
     /// Adjacencies by level.
-    pub(crate) fn adjacencies(&self) -> LevelCounts {
+    pub fn adjacencies(&self) -> LevelCounts {
         let mut all = LevelCounts::default();
         let up = self.neighbours.iter().filter(|one| one.state == NeighbourState::Up);
         up.for_each(|one| all.count(one.levels));
         all
     }
 
-    /// Whether it has an adjacency at each of its levels.
-    pub(crate) fn is_up(&self) -> bool {
-        self.levels.iter().all(|level| level.with.is_some())
-    }
-
     /// Whether the device's LSPs name the router at each of its levels.
-    fn is_mutual(&self) -> bool {
+    pub fn is_mutual(&self) -> bool {
         self.is_up() && self.levels.iter().all(|level| !level.named.is_empty())
-    }
-
-    /// Whether all adjacencies are up, on both sides, and the device has received everything.
-    pub(crate) fn is_settled(&self) -> bool {
-        let is_told = |level: &Level| level.is_told(self.known_links(level).as_deref(), self.is_shut());
-        self.is_mutual() && self.levels.iter().all(is_told)
-    }
-
-    /// Why it lacks an adjacency; `None` if it lacks none, on both sides.
-    pub(crate) fn failure(&self) -> Option<Failure> {
-        let refused = || self.refused.or(self.trouble).unwrap_or(Failure::Nobody);
-        self.levels.iter().find_map(|level| {
-            let there = || self.neighbours.iter().filter(|one| one.levels & level.number != 0);
-            match self.main_at(level.number) {
-                Some(_) if !level.named.is_empty() => None,
-                Some(one) if level.has_narrow => Some(Failure::Narrow(one.whom())),
-                Some(one) => {
-                    let refused = self.refused.filter(|why| matches!(why, Failure::Authentication { .. }));
-                    Some(refused.unwrap_or(Failure::Unnamed(one.whom(), level.number)))
-                }
-                None => Some(match there().max_by_key(|one| one.state) {
-                    None => refused(),
-                    Some(one) if one.state == NeighbourState::Up => Failure::NoDesignated(one.whom()),
-                    Some(one) => {
-                        match one.padded.filter(|is| usize::from(*is) != self.mtu && self.config.padding) {
-                            Some(is) => Failure::Mtu { from: one.whom(), is, expected: self.mtu as u16 },
-                            None => Failure::OneWay(one.whom()),
-                        }
-                    }
-                }),
-            }
-        })
-    }
-
-    /// Takes in a PDU.
-    pub(crate) fn take(&mut self, now: Nanos, received: &Received<'_>) {
-        let Ok(pdu) = &received.pdu else {
-            self.counts.malformed += 1;
-            return;
-        };
-        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.sender.mac {
-            return;
-        }
-        match &pdu.body {
-            Body::Hello(hello) => self.hear(now, received.from, pdu, hello),
-            Body::Lsp(level, _) | Body::Complete(level, ..) | Body::Partial(level) => {
-                self.take_sync(now, received.from, pdu, *level);
-            }
-        }
     }
 
     /// Takes in an LSP or a sequence numbers PDU of a neighbour.
@@ -568,34 +628,6 @@ impl Router {
         })
     }
 
-    /// Sends what is due.
-    pub(crate) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        if self.begun.is_none_or(|begun| now < begun) {
-            return;
-        }
-        self.watch(now);
-        if self.hello_at <= now {
-            self.say_hello(now);
-        }
-        let (is_shut, since, last) = (self.is_shut(), self.since(now), self.levels.len() - 1);
-        let mut pdus = Vec::new();
-        for at in 0..self.levels.len() {
-            let links = self.known_links(&self.levels[at]);
-            let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
-            self.levels[at].poll(now, self.epoch, links.as_deref(), is_shut, &mut out);
-        }
-        self.send(pdus);
-        if self.age_at <= now {
-            self.levels.iter_mut().for_each(|level| level.database.age(now));
-            self.age_at = now.saturating_add(AGE_EVERY);
-        }
-        if self.shut_until.is_some_and(|until| until <= now || self.is_purged()) && !self.has_left {
-            self.leave(now);
-            self.has_left = true;
-        }
-        frames.append(&mut self.out);
-    }
-
     /// Whether all its LSPs are purged, or there is no neighbour.
     fn is_purged(&self) -> bool {
         self.levels.iter().all(|level| level.with.is_none() || level.is_told(None, true))
@@ -695,20 +727,8 @@ impl Router {
         value
     }
 
-    /// When something is due.
-    pub(crate) fn next_due(&self) -> Nanos {
-        if !self.out.is_empty() {
-            return Nanos::ZERO;
-        }
-        let Some(begun) = self.begun.filter(|_| !self.has_left) else { return Nanos::MAX };
-        let neighbours = self.neighbours.iter().map(Neighbour::lost_at);
-        let levels = self.levels.iter().map(Level::next_due);
-        let others = [self.hello_at, self.age_at, self.shut_until.unwrap_or(Nanos::MAX)];
-        neighbours.chain(levels).chain(others).min().unwrap_or(Nanos::MAX).max(begun)
-    }
-
-    /// LSPs of generated routers and of the router itself that are there now, of all levels.
-    pub(crate) fn originated(&self) -> u64 {
+    /// LSPs it originates now: its own, and those for the routers generated behind it, of all levels.
+    pub fn originated(&self) -> u64 {
         let of = |level: &Level| {
             let up = (0..level.own.groups()).filter(|group| level.own.version(*group).is_up);
             up.map(|group| u64::from(level.own.count(group))).sum::<u64>()
@@ -716,16 +736,39 @@ impl Router {
         self.levels.iter().map(of).sum()
     }
 
-    /// The designated systems' circuits, as they are written.
-    pub(crate) fn designated(&self) -> Option<String> {
+    /// The circuit of the designated system of its LAN; `None` if there is none.
+    pub fn designated(&self) -> Option<String> {
         let with = self.levels.iter().rev().find_map(|level| level.with)?;
         let [a, b, c, d, e, f, pseudonode] = with;
         (pseudonode != 0).then(|| format!("{}.{pseudonode:02x}", SystemId([a, b, c, d, e, f])))
     }
 
-    /// Whether the device's LSPs name the router.
-    pub(crate) fn names_us(&self) -> bool {
-        self.is_mutual()
+    /// The neighbour that counts: the designated system, or the one with which it got furthest.
+    pub fn neighbour(&self) -> Option<NeighbourView> {
+        self.main().map(Neighbour::view)
+    }
+
+    /// All neighbours.
+    pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView> {
+        self.neighbours.iter().map(Neighbour::view)
+    }
+
+    /// Databases of its neighbours' LSPs, with the level.
+    pub fn databases(&self) -> impl Iterator<Item = (u8, &Database)> {
+        self.levels.iter().map(|level| (level.number, &level.database))
+    }
+
+    /// Number of LSPs in them, by level.
+    pub fn held(&self) -> LevelCounts {
+        let mut held = LevelCounts::default();
+        self.databases().for_each(|(level, database)| *held.of(level) += database.len() as u64);
+        held
+    }
+
+    /// Routes that are not advertised, because LSPs are shorter than those that the profile could know of: on a port with a
+    /// smaller MTU.
+    pub fn unfitting(&self) -> u64 {
+        self.levels.iter().map(|level| level.own.unfitting).max().unwrap_or(0)
     }
 }
 

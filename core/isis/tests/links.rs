@@ -1,9 +1,11 @@
 //! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use isis::{
-    Area, Failure, IsisCounts, IsisHost, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password,
-    RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, SystemId, Topology, parts,
+    Area, Failure, IsisCounts, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password,
+    RouteKind, RouteRange, RouterConfig, RouterHost, Routers, RoutersConfig, Shape, SystemId, Topology,
+    parts,
 };
+use linkstate::Router as _;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::{Flap, Nanos, Schedule};
@@ -87,7 +89,7 @@ fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
 }
 
 fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
-    let hosts = vec![IsisHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
+    let hosts = vec![RouterHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
     RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
 }
 
@@ -105,7 +107,7 @@ impl World {
             is_cut: false,
             longest: 1_514,
         };
-        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1)));
+        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1), 0));
         world
     }
 
@@ -175,8 +177,11 @@ impl World {
     fn settle(&mut self, within: Nanos) {
         let until = self.now + within;
         let is_settled = self.run(until, |sides| sides.iter().all(Routers::is_settled));
-        let said: Vec<_> =
-            self.sides.iter().map(|side| (side.neighbour(0), side.failure(0), side.counts())).collect();
+        let said: Vec<_> = self
+            .sides
+            .iter()
+            .map(|side| (side.router(0).neighbour(), side.router(0).failure(), side.counts()))
+            .collect();
         assert!(is_settled, "after {within}: {said:#?}");
     }
 
@@ -196,12 +201,12 @@ impl World {
 
     /// Prefixes of a side that the other holds.
     fn held(&self, side: usize) -> usize {
-        let databases = self.sides[side].databases(0);
+        let databases = self.sides[side].router(0).databases();
         databases.flat_map(|(_, database)| database.known(self.now)).map(|lsp| prefixes(lsp.body)).sum()
     }
 
     fn lsps(&self, side: usize) -> LevelCounts {
-        self.sides[side].held(0)
+        self.sides[side].router(0).held()
     }
 }
 
@@ -235,9 +240,9 @@ fn adjacencies_come_up_and_routes_are_told() {
     assert_eq!((east.malformed, east.mismatched, east.left_out), (0, 0, 0));
     assert_eq!(world.lsps(1).all(), west.sent.all(), "each LSP is sent once");
     assert!(west.sent.all() < 35, "routes share LSPs: {west:?}");
-    let seen = world.sides[1].neighbour(0).unwrap();
+    let seen = world.sides[1].router(0).neighbour().unwrap();
     assert_eq!(
-        (seen.state, seen.area, world.sides[1].is_mutual(0)),
+        (seen.state, seen.area, world.sides[1].router(0).is_mutual()),
         (NeighbourState::Up, Some(area("49.0001")), true)
     );
     assert_eq!(world.sides[1].set_up_times().samples(), 1);
@@ -255,9 +260,9 @@ fn both_levels_have_databases_of_their_own() {
     assert_eq!((west.hellos_at.0, east.hellos_at.1), (each(west.hellos.0), each(west.hellos.0)));
     assert_eq!((west.csnps.0, west.psnps.0), (east.csnps.1, east.psnps.1));
     assert!(west.csnps.0.level_1 > 0 && west.csnps.0 == each(west.csnps.0.level_1), "{west:?}");
-    assert_eq!(world.sides[0].adjacencies(0), each(1));
+    assert_eq!(world.sides[0].router(0).adjacencies(), each(1));
     let kept: Vec<LspPart<'_>> = {
-        let databases = world.sides[1].databases(0);
+        let databases = world.sides[1].router(0).databases();
         databases
             .flat_map(|(_, database)| database.known(world.now))
             .flat_map(|lsp| parts(lsp.body))
@@ -276,7 +281,7 @@ fn lsps_live_and_are_refreshed_as_configured() {
     let mut world = World::new(1, CLEAN, [quick, router(2, &[])]);
     world.settle(Nanos::from_secs(10));
     let lifetimes = |world: &World| -> Vec<u64> {
-        let databases = world.sides[1].databases(0);
+        let databases = world.sides[1].router(0).databases();
         databases.flat_map(|(_, database)| database.known(world.now)).map(|lsp| lsp.lifetime_s).collect()
     };
     assert!(lifetimes(&world).iter().all(|lifetime| (40..=60).contains(lifetime)), "{:?}", lifetimes(&world));
@@ -405,21 +410,24 @@ fn what_does_not_fit_is_named() {
     for (west, east, expected) in cases {
         let mut world = World::new(1, CLEAN, [west, east]);
         world.pass(Nanos::from_secs(60));
-        let said = world.sides[0].failure(0).map(|why| why.to_string()).unwrap_or_default();
+        let said = world.sides[0].router(0).failure().map(|why| why.to_string()).unwrap_or_default();
         assert!(said.starts_with("10.0.0.2 (0") && said.contains(expected), "{said:?}, not {expected:?}");
     }
     let mut world = World::new(1, CLEAN, [router(1, &[]), RouterConfig { mtu: Some(1_400), ..base() }]);
     world.longest = 1_414;
     world.pass(Nanos::from_secs(60));
-    assert!(matches!(world.sides[0].failure(0), Some(Failure::Mtu { is: 1_400, expected: 1_500, .. })));
+    assert!(matches!(
+        world.sides[0].router(0).failure(),
+        Some(Failure::Mtu { is: 1_400, expected: 1_500, .. })
+    ));
     let lan = |side| RouterConfig { network: NetworkType::Broadcast, ..router(side, &[]) };
     let mut world = World::new(1, CLEAN, [lan(1), lan(2)]);
     world.pass(Nanos::from_secs(60));
-    assert!(matches!(world.sides[0].failure(0), Some(Failure::NoDesignated(_))));
+    assert!(matches!(world.sides[0].router(0).failure(), Some(Failure::NoDesignated(_))));
     let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
     world.is_cut = true;
     world.pass(Nanos::from_secs(60));
-    assert_eq!(world.sides[0].failure(0), Some(Failure::Nobody));
+    assert_eq!(world.sides[0].router(0).failure(), Some(Failure::Nobody));
 }
 
 #[test]
@@ -501,7 +509,7 @@ fn at_the_end_all_is_purged() {
     let [west, east] = world.counts();
     assert_eq!((world.sides[1].up(), west.flaps, east.flaps), (0, 0, 1));
     assert!(east.received_purged >= 12, "{east:?}");
-    assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Initializing);
+    assert_eq!(world.sides[1].router(0).neighbour().unwrap().state, NeighbourState::Initializing);
 }
 
 /// Where a frame has the value of a TLV; the PDU's TLVs begin at `at`.
@@ -533,7 +541,7 @@ fn hellos_about_other_adjacencies_change_nothing() {
     world.pass(SECOND);
     let at = tlv(&hello, 17 + 20, 240);
     assert_eq!(hello[at..at + 15], [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1], "state, circuits, system");
-    let state = |world: &World| world.sides[0].neighbour(0).map(|one| (one.state, one.lost_at));
+    let state = |world: &World| world.sides[0].router(0).neighbour().map(|one| (one.state, one.lost_at));
     let before = state(&world);
     for (place, byte) in [(0, 3), (5, 9), (14, 2)] {
         let mut other = hello.clone();
@@ -561,8 +569,9 @@ fn older_systems_and_others_at_the_end_of_the_link_are_known() {
     hello[at - 2] = 255;
     let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
     world.is_cut = true;
-    let up =
-        |world: &World| world.sides[0].neighbours(0).map(|one| (one.system, one.state)).collect::<Vec<_>>();
+    let up = |world: &World| {
+        world.sides[0].router(0).neighbours().map(|one| (one.system, one.state)).collect::<Vec<_>>()
+    };
     let now = world.now;
     assert!(world.sides[0].take(now, &hello));
     assert_eq!(up(&world), [(SystemId([2; 6]), NeighbourState::Up)]);
@@ -681,9 +690,9 @@ impl Lan {
 #[test]
 fn the_designated_system_is_the_one_that_says_so() {
     let mut lan = Lan::new(&[]);
-    let designated = |lan: &Lan| lan.0.sides[0].designated(0);
+    let designated = |lan: &Lan| lan.0.sides[0].router(0).designated();
     lan.take(&lan_hello(9, 64, 9, false));
-    let state = |lan: &Lan| lan.0.sides[0].neighbours(0).next().map(|one| one.state);
+    let state = |lan: &Lan| lan.0.sides[0].router(0).neighbours().next().map(|one| one.state);
     assert_eq!(
         (designated(&lan), state(&lan)),
         (None, Some(NeighbourState::Initializing)),
@@ -798,7 +807,7 @@ fn what_an_lsp_is_said_to_be_is_in_its_bits() {
     let mut world = World::new(1, CLEAN, [west, east]);
     world.settle(Nanos::from_secs(10));
     let flags = |side: usize, level: u8| -> Vec<u8> {
-        let mut databases = world.sides[side].databases(0);
+        let mut databases = world.sides[side].router(0).databases();
         let (_, database) = databases.find(|(number, _)| *number == level).unwrap();
         database.known(world.now).map(|lsp| lsp.flags).collect()
     };
@@ -834,8 +843,12 @@ fn routes_that_a_smaller_mtu_leaves_no_room_for_are_known() {
     let west = RouterConfig { mtu: Some(1_000), ..router(1, &[routes("16.0.0.0", 24, 46_000)]) };
     let mut world = World::new(1, CLEAN, [west, RouterConfig { mtu: Some(1_000), ..router(2, &[]) }]);
     world.settle(Nanos::from_secs(60));
-    assert_eq!((world.lsps(1).level_2, world.sides[1].unfitting()), (256, 0));
-    assert!((10_000..20_000).contains(&world.sides[0].unfitting()), "{}", world.sides[0].unfitting());
+    assert_eq!((world.lsps(1).level_2, world.sides[1].router(0).unfitting()), (256, 0));
+    assert!(
+        (10_000..20_000).contains(&world.sides[0].router(0).unfitting()),
+        "{}",
+        world.sides[0].router(0).unfitting()
+    );
 }
 
 proptest! {

@@ -1,6 +1,7 @@
-//! Common parts of link-state routers: shapes of generated topologies, flooding state, Fletcher's checksum.
+//! Common parts of link-state routers: all routers of a port together, shapes of generated topologies, flooding state, Fletcher's
+//! checksum.
 //!
-//! Not here: packets, adjacencies, databases: they differ (`ospf`, `isis`).
+//! Not here: packets, adjacencies, databases: each protocol has its own.
 //!
 //! Separate because neither protocol should know the other.
 
@@ -8,8 +9,10 @@
 
 mod fletcher;
 mod flood;
+mod routers;
 mod shape;
 
 pub use fletcher::{fletcher, sums};
 pub use flood::{Flood, Place, RETRANSMIT};
+pub use routers::{APART, Limits, Router, RouterHost, Routers, RoutersConfig};
 pub use shape::{Shape, share};

@@ -121,6 +121,12 @@ impl Outages {
         }
     }
 
+    /// Leaves out packets sent before `at`, and the sampling interval that includes it.
+    pub fn begin(&mut self, at: Nanos) {
+        self.next = at.0.div_ceil(self.rule.interval().0);
+        self.open.retain(|number, _| *number >= self.next);
+    }
+
     /// Its definition.
     pub fn rule(&self) -> OutageRule {
         self.rule
@@ -286,6 +292,19 @@ mod tests {
         outages.judge(Nanos::from_millis(8));
         outages.add(sample(7, 0, 10));
         assert_eq!(outages.count(), 1, "too late");
+    }
+
+    #[test]
+    fn what_was_sent_before_the_beginning_is_left_out() {
+        let mut outages = Outages::new(RULE);
+        outages.add(Sample { number: 2, sent: 100, received: 0 });
+        outages.begin(Nanos(2_500_000));
+        for number in 1..6 {
+            outages.add(Sample { number, sent: 100, received: if number < 4 { 0 } else { 100 } });
+        }
+        outages.judge(Nanos::MAX);
+        let found: Vec<_> = outages.last().map(|outage| (outage.from.0, outage.lost)).collect();
+        assert_eq!(found, [(3_000_000, 100)], "from the first whole interval on");
     }
 
     #[test]

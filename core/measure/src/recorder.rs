@@ -88,6 +88,14 @@ struct Bucket {
 /// Number of streams whose counts are read together: their counts in a bucket are a page of memory.
 const TOGETHER: usize = 1024;
 
+/// Buckets that are looked at together when the used ones are searched, which are few.
+const SEARCHED: usize = 256;
+
+/// Whether one of a block is used. Without a branch for each, so that many are compared at a time.
+fn is_any(block: &[bool]) -> bool {
+    block.iter().fold(false, |any, used| any | used)
+}
+
 impl Latencies {
     fn new(streams: usize, scale: Option<Scale>) -> Self {
         let buckets = scale.map_or(0, Scale::buckets);
@@ -125,14 +133,22 @@ impl Latencies {
 
     /// The buckets with counts, and the counts of all streams.
     fn used(&self) -> impl Iterator<Item = (usize, &[u32])> + Clone {
-        let used = (0..).zip(&self.used).filter(|(_, used)| **used).map(|(bucket, _)| bucket);
+        let blocks = self.used.chunks(SEARCHED).enumerate().filter(|(_, block)| is_any(block));
+        let used = blocks.flat_map(|(number, block)| {
+            (number * SEARCHED..).zip(block).filter(|(_, used)| **used).map(|(bucket, _)| bucket)
+        });
         used.map(|bucket: usize| (bucket, &self.counts[bucket * self.streams..][..self.streams]))
     }
 
     fn clear(&mut self) {
-        for (bucket, used) in self.used.iter_mut().enumerate() {
-            if std::mem::take(used) {
-                self.counts[bucket * self.streams..][..self.streams].fill(0);
+        for (number, block) in self.used.chunks_mut(SEARCHED).enumerate() {
+            if !is_any(block) {
+                continue;
+            }
+            for (bucket, used) in (number * SEARCHED..).zip(block) {
+                if std::mem::take(used) {
+                    self.counts[bucket * self.streams..][..self.streams].fill(0);
+                }
             }
         }
     }
@@ -293,6 +309,10 @@ pub struct Recorder {
     touched_until: Nanos,
     /// Of each stream that is kept apart.
     excess: Vec<Excess>,
+    /// Packets that left before this do not count: counters were set to zero then.
+    counts_from: Nanos,
+    /// Unused counts of packets sent before counters were set to zero; `None` before that.
+    aside: Option<Table>,
 }
 
 /// By how much pauses have raised a stream's jitter, times 16. The estimate is linear, so without them it is so much less.
@@ -324,7 +344,15 @@ impl Recorder {
     pub fn new(table: Table, lanes: usize) -> Self {
         let states = vec![State::default(); table.rows.len() * lanes];
         let excess = vec![Excess::default(); apart(&table)];
-        Self { table, states, lanes, touched_until: Nanos::ZERO, excess }
+        Self {
+            table,
+            states,
+            lanes,
+            touched_until: Nanos::ZERO,
+            excess,
+            counts_from: Nanos::ZERO,
+            aside: None,
+        }
     }
 
     /// Counts a packet of which nothing but its stream is known; one of a stream there is not is left out.
@@ -333,6 +361,53 @@ impl Recorder {
             row.counted(bytes);
             self.table.rare[stream as usize].untimed += 1;
         }
+    }
+
+    /// Counters are set to zero `at` an instant: jitter and times between arrivals begin anew. Numbers of packets
+    /// continue, so that those sent before, which [`Self::pass`] takes, are distinguished.
+    pub fn begin_anew(&mut self, at: Nanos) {
+        self.counts_from = at;
+        self.states.iter_mut().for_each(|state| state.last = Last::default());
+        self.excess.fill(Excess::default());
+        let streams = self.table.rows.len();
+        let kept = self.aside.take().filter(|aside| aside.rows.len() == streams);
+        self.aside = Some(kept.unwrap_or_else(|| Table::new(streams, None)));
+    }
+
+    /// Whether counters were set to zero, so that some arrivals are to be passed.
+    #[inline(always)]
+    pub fn passes_some(&self) -> bool {
+        self.aside.is_some()
+    }
+
+    /// When counters were set to zero last; zero if they were not.
+    pub fn counts_from(&self) -> Nanos {
+        self.counts_from
+    }
+
+    /// Whether an arrival at `now` is of packets that were sent before counters were set to zero.
+    pub fn is_before(&self, arrival: &Arrival, now: Nanos) -> bool {
+        now.since(Nanos(arrival.latency)) < self.counts_from
+    }
+
+    /// Takes an arrival at `now` of packets that were sent before counters were set to zero: their numbers count as
+    /// seen, and nothing else does.
+    #[cold]
+    pub fn pass(&mut self, arrival: &Arrival, now: Nanos) {
+        let Some(mut aside) = self.aside.take() else { return };
+        let last = arrival.stream as usize * self.lanes;
+        let before = self.states.get(last).map(|state| state.last);
+        let excess = self.excess.get(arrival.stream as usize).copied();
+        std::mem::swap(&mut self.table, &mut aside);
+        self.take(arrival, now, &mut Bucket::default());
+        std::mem::swap(&mut self.table, &mut aside);
+        if let Some(before) = before {
+            self.states[last].last = before;
+        }
+        if let Some(excess) = excess {
+            self.excess[arrival.stream as usize] = excess;
+        }
+        self.aside = Some(aside);
     }
 
     /// Packets that left before `until` were touched by a pause of the tester, from the next burst on.
@@ -428,7 +503,9 @@ impl Recorder {
                 if self.is_blameless(at, held.at.since(Nanos(held.latency))) {
                     self.table.rare[stream].missed += self.states[at].lane.last_gap() as i64;
                 }
-                self.receive(stream, 1, held.bytes, held.latency, held.at, &mut Bucket::default());
+                if held.at.since(Nanos(held.latency)) >= self.counts_from {
+                    self.receive(stream, 1, held.bytes, held.latency, held.at, &mut Bucket::default());
+                }
             }
             Some(Settled::Rejected) => self.table.rare[stream].rejected += 1,
             None => {}
@@ -460,13 +537,16 @@ impl Recorder {
     /// Whether no pause touched a packet that left at `sent`, nor the one before it, so that none cost those between them. Of
     /// several lanes that is not known.
     fn is_blameless(&self, at: usize, sent: Nanos) -> bool {
-        self.lanes == 1 && sent.min(self.states[at].last.sent) >= self.touched_until
+        // Packets missing before the first that counts may have been sent before counters were set to zero.
+        let follows = self.aside.is_none() || self.states[at].last.seen > 0;
+        self.lanes == 1 && follows && sent.min(self.states[at].last.sent) >= self.touched_until
     }
 
     /// Counts as received what no later packet has confirmed or rejected; to be called when nothing comes any more.
     pub fn settle(&mut self) {
         for at in 0..self.states.len() {
-            if let Some(held) = self.states[at].lane.settle_last() {
+            let held = self.states[at].lane.settle_last();
+            if let Some(held) = held.filter(|held| held.at.since(Nanos(held.latency)) >= self.counts_from) {
                 self.receive(at / self.lanes, 1, held.bytes, held.latency, held.at, &mut Bucket::default());
             }
         }
@@ -560,6 +640,7 @@ impl Recorder {
         if streams > before {
             self.states.resize(streams * self.lanes, State::default());
             self.excess.resize(apart(empty), Excess::default());
+            self.aside = self.aside.take().map(|_| Table::new(streams, None));
         }
         std::mem::swap(&mut self.table, empty);
     }

@@ -12,13 +12,15 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod ipfix;
 mod log;
 mod packet;
 mod share;
 
 pub use analysis::{Analysis, Block, Dependence, Filtering, Judged, Pooling, ProbeFrom};
+pub use ipfix::{Exports, is_ipfix, is_message};
 pub use log::{Comparison, LogError, LogFormat, Mismatch, Pattern, Record, compare};
-pub use packet::{Datagram, Quoted, end_of_packet, quoted};
+pub use packet::{Datagram, Quoted, UdpPayload, end_of_packet, payload_of_udp, quoted};
 pub use share::Share;
 
 use schemars::JsonSchema;

@@ -4,7 +4,7 @@
 //! counted and left out: a log has others, too. A record may be of a whole block of ports that a subscriber got (RFC 6888
 //! section 4, RFC 7422).
 //!
-//! Not here: files; records of released blocks.
+//! Not here: files; records of released blocks; records in messages (`ipfix`).
 
 use crate::{Endpoint, Mapping, Protocol};
 use schemars::JsonSchema;
@@ -34,7 +34,7 @@ pub struct Record {
     pub last_port: Option<u16>,
     /// When, ns since 1970-01-01 UTC.
     pub at_ns: Option<u64>,
-    /// Its line in the log, from 1.
+    /// Its line in the log, or its number among the records of an export, from 1.
     pub line: u64,
 }
 
@@ -356,7 +356,11 @@ pub fn compare(mappings: &[Mapping], records: &[Record], late_ns: u64) -> Compar
         let right = candidates
             .into_iter()
             .filter(|number| records[**number].covers(mapping.outside))
-            .min_by_key(|number| records[**number].last_port.and(records[**number].at_ns));
+            .min_by_key(|number| {
+                // One with the other end is of this connection alone: an exporter may record both.
+                let record = &records[**number];
+                (record.to.is_none(), record.last_port.and(record.at_ns))
+            });
         let Some(number) = right.or(first).copied() else {
             found.missing.push(*mapping);
             continue;
@@ -436,6 +440,17 @@ mod tests {
         ] {
             assert_eq!(LogFormat::Conntrack.read(&other, 1), None, "{other}");
         }
+    }
+
+    /// Some exporters write the binding of an inside endpoint before each of its connections.
+    #[test]
+    fn a_connections_own_record_is_preferred_to_its_bindings() {
+        let all: Vec<Mapping> = (1_024..1_034).map(|port| mapping(port, 1_764_403_200)).collect();
+        let own = read(&all.iter().map(logged).collect::<Vec<_>>());
+        let records: Vec<Record> =
+            own.into_iter().flat_map(|record| [Record { to: None, at_ns: None, ..record }, record]).collect();
+        let found = compare(&all, &records, 1_000_000);
+        assert_eq!((found.matched, found.extra.len()), (10, 0));
     }
 
     #[test]

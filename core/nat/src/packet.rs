@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
+/// IPv6's header of fragments (RFC 8200 section 4.5).
+const FRAGMENT: u8 = 44;
 
 /// Endpoints of a packet, which a translator reads and changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,6 +69,16 @@ impl<'f> Ip<'f> {
         }
     }
 
+    /// The packet behind IPv6's header of fragments, if there is one; `None` if that is of a later fragment.
+    fn behind_fragment(self) -> Option<Self> {
+        if self.protocol != FRAGMENT {
+            return Some(self);
+        }
+        let is_later = u16::from_be_bytes(*self.rest.get(2..)?.first_chunk()?) >> 3 != 0;
+        (!is_later).then_some(())?;
+        Some(Self { protocol: *self.rest.first()?, rest: self.rest.get(8..)?, ..self })
+    }
+
     fn datagram(&self) -> Option<Datagram> {
         let protocol = Protocol::of_number(self.protocol)?;
         let port = |at: usize| Some(u16::from_be_bytes(*self.rest.get(at..)?.first_chunk()?));
@@ -105,6 +117,32 @@ pub fn end_of_packet(frame: &[u8]) -> Option<usize> {
         _ => return None,
     };
     (at + length <= frame.len()).then_some(at + length)
+}
+
+/// A UDP datagram as far as a frame has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UdpPayload<'f> {
+    /// Source.
+    pub from: Endpoint,
+    /// Its payload, or the beginning of it.
+    pub bytes: &'f [u8],
+    /// Whether that is all: the frame is not cut, nor the packet the first fragment of a longer one.
+    pub is_whole: bool,
+}
+
+/// UDP datagram of an Ethernet frame; `None` if there is none, or it is a later fragment.
+pub fn payload_of_udp(frame: &[u8]) -> Option<UdpPayload<'_>> {
+    let frame = end_of_packet(frame).map_or(frame, |end| &frame[..end]);
+    let ip = Ip::of_frame(frame)?.behind_fragment()?;
+    let datagram = ip.datagram().filter(|datagram| datagram.protocol == Protocol::Udp)?;
+    let length = usize::from(u16::from_be_bytes(*ip.rest.get(4..)?.first_chunk()?));
+    (length >= 8).then_some(())?;
+    let whole = ip.rest.get(8..length);
+    Some(UdpPayload {
+        from: datagram.from,
+        bytes: whole.or_else(|| ip.rest.get(8..))?,
+        is_whole: whole.is_some(),
+    })
 }
 
 /// Packet quoted by an ICMP or ICMPv6 "destination unreachable" in an Ethernet frame; `None` if it is none.
@@ -161,6 +199,42 @@ mod tests {
         assert_eq!(end_of_packet(&frame), Some(42));
         frame.resize(60, 0);
         assert_eq!((end_of_packet(&frame), end_of_packet(&frame[..41])), (Some(42), None));
+    }
+
+    #[test]
+    fn payloads_end_where_udp_says() {
+        let mut ip = udp([10, 0, 0, 2], [10, 0, 1, 2], [1024, 9]);
+        (ip[3], ip[25]) = (31, 10);
+        ip.extend([1, 2, 3]);
+        let frame = framed(&[], &ip);
+        let from = Endpoint::new([10, 0, 0, 2], 1024);
+        assert_eq!(payload_of_udp(&frame), Some(UdpPayload { from, bytes: &[1, 2], is_whole: true }));
+        let cut = payload_of_udp(&frame[..43]).unwrap();
+        assert_eq!((cut.from, cut.bytes, cut.is_whole), (from, &[1][..], false));
+        ip[25] = 7;
+        assert_eq!(payload_of_udp(&framed(&[], &ip)), None, "its length is less than its header");
+    }
+
+    #[test]
+    fn fragments_have_a_part_of_a_datagram() {
+        let mut ip = udp([10, 0, 0, 2], [10, 0, 1, 2], [1024, 9]);
+        ip.extend([1, 2]);
+        (ip[3], ip[25]) = (30, 20);
+        ip[6] = 0x20;
+        let whole = framed(&[], &ip);
+        let first = payload_of_udp(&whole).unwrap();
+        assert_eq!((first.bytes, first.is_whole), (&[1, 2][..], false));
+        ip[7] = 1;
+        assert_eq!(payload_of_udp(&framed(&[], &ip)), None, "a later one");
+        let mut six = vec![0x60, 0, 0, 0, 0, 18, 44, 64];
+        six.extend([0; 32]);
+        six.extend([17, 0, 0, 1, 0, 0, 0, 1, 4, 0, 0, 9, 0, 20, 0, 0, 1, 2]);
+        let frame = |ip: &[u8]| [&[0; 12][..], &[0x86, 0xdd], ip].concat();
+        let whole = frame(&six);
+        let first = payload_of_udp(&whole).unwrap();
+        assert_eq!((first.from.port, first.bytes, first.is_whole), (1024, &[1, 2][..], false));
+        six[43] = 9;
+        assert_eq!(payload_of_udp(&frame(&six)), None, "a later one");
     }
 
     #[test]

@@ -124,10 +124,8 @@ pub(crate) fn may_claim(frame: &[u8]) -> bool {
 /// many frames that are neither.
 pub fn may_answer(frame: &[u8]) -> bool {
     match packet(frame) {
-        (Some([0x08, 0x00]), ip) => {
-            let icmp = usize::from(ip.first().unwrap_or(&0) & 15) * 4;
-            ip.get(9) == Some(&1) && ip.get(icmp).copied().map(u128::from) == Some(ECHO_REPLY)
-        }
+        (Some([0x88, 0x64]), _) => may_answer_in_session(frame),
+        (Some([0x08, 0x00]), ip) => is_echo_reply(ip),
         (Some([0x86, 0xdd]), ip) => match ip.get(6) {
             Some(58) => ip.get(40).copied().map(u128::from) == Some(ECHO_REPLY_V6) || may_claim(frame),
             // Behind options: whoever reads it finds out.
@@ -135,6 +133,22 @@ pub fn may_answer(frame: &[u8]) -> bool {
         },
         _ => may_claim(frame),
     }
+}
+
+/// Whether `frame` may reply to an echo request in a PPPoE session (RFC 2516, RFC 1661): a check of types alone.
+pub fn may_answer_in_session(frame: &[u8]) -> bool {
+    const HEADER: usize = 6;
+    let (Some([0x88, 0x64]), session) = packet(frame) else { return false };
+    let (Some([0x00, 0x21]), Some(ip)) = (session.get(HEADER..HEADER + 2), session.get(HEADER + 2..)) else {
+        return false;
+    };
+    is_echo_reply(ip)
+}
+
+/// Whether an IPv4 packet is an echo reply.
+fn is_echo_reply(ip: &[u8]) -> bool {
+    let icmp = usize::from(ip.first().unwrap_or(&0) & 15) * 4;
+    ip.get(9) == Some(&1) && ip.get(icmp).copied().map(u128::from) == Some(ECHO_REPLY)
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ mod punt;
 mod question;
 mod resolver;
 
-pub use claim::{Claim, may_answer};
+pub use claim::{Claim, may_answer, may_answer_in_session};
 pub use follower::{Follower, Move};
 pub use hosts::{Hosts, twins};
 pub use ping::{Due, Echo, Outcome, Ping};

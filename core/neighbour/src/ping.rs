@@ -15,7 +15,7 @@ use crate::{
 };
 use std::net::IpAddr;
 use units::Nanos;
-use wire::read;
+use wire::{ReadHeader, read};
 
 /// Bytes of data in an echo request.
 const DATA_BYTES: u8 = 56;
@@ -31,6 +31,8 @@ pub struct Echo {
     pub hop: IpAddr,
     /// The neighbour's hardware address, if it is known.
     pub mac: Option<Mac>,
+    /// The number of the PPPoE session (RFC 2516) in which packets travel, if they do; then `mac` is the access concentrator's.
+    pub session: Option<u16>,
     /// Tells replies from those to others.
     pub id: u16,
     /// Maximum number of requests, each with its own sequence number from 1 on.
@@ -176,17 +178,36 @@ impl Ping {
             IpAddr::V4(_) => ("ipv4", "icmp", ECHO_REQUEST),
             IpAddr::V6(_) => ("ipv6", "icmpv6", ECHO_REQUEST_V6),
         };
-        let headers = vec![
+        let session = self
+            .echo
+            .session
+            .map(|number| [header("pppoe", &[("session", number.into())]), header("ppp", &[])]);
+        let packet = [
             header(version, &[("src", ip_number(self.echo.from)), ("dst", ip_number(self.echo.to))]),
             header(icmp, &[("type", kind), ("id", self.echo.id.into()), ("seq", sequence.into())]),
         ];
+        let headers = session.into_iter().flatten().chain(packet).collect();
         let types: Vec<u16> = host.vlans.types().collect();
         host.frame_with(mac, &types, headers, (0..DATA_BYTES).collect())
+    }
+
+    /// The headers of a frame, without the ones of the ping's PPPoE session; `None` if it is of none, or of another one.
+    fn outside(&self, mut headers: Vec<ReadHeader>) -> Option<Vec<ReadHeader>> {
+        let Some(number) = self.echo.session else { return Some(headers) };
+        let at = headers.iter().position(|header| header.protocol.name == "pppoe")?;
+        let (own, ppp) = (&headers[at], headers.get(at + 1)?);
+        let is_it = value(own, "session") == u128::from(number) && value(own, "code") == 0;
+        let is_it = is_it && ppp.protocol.name == "ppp";
+        is_it.then(|| {
+            headers.drain(at..at + 2);
+            headers
+        })
     }
 
     /// The sequence number of a reply to this ping, and whether its data match the request.
     fn reply(&self, frame: &[u8]) -> Option<(u16, bool)> {
         let (headers, behind) = read(frame);
+        let headers = self.outside(headers)?;
         let (ip, echo) = (headers.iter().rev().nth(1)?, headers.last()?);
         let (version, icmp, kind) = match self.echo.to {
             IpAddr::V4(_) => ("ipv4", "icmp", ECHO_REPLY),
@@ -218,7 +239,7 @@ mod tests {
     fn ping(family: usize, hop: u8, mac: Option<Mac>) -> Ping {
         let (from, to, hop) =
             (host(1).addresses[family], host(2).addresses[family], host(hop).addresses[family]);
-        Ping::new(Echo { from, to, hop, mac, id: 7, attempts: 3, timeout: SECOND })
+        Ping::new(Echo { from, to, hop, mac, session: None, id: 7, attempts: 3, timeout: SECOND })
     }
 
     #[test]
@@ -240,6 +261,30 @@ mod tests {
             assert_eq!(ping.outcome(), Some(Outcome::Answered { round_trip: Nanos(100) }));
             assert_eq!((ping.sent(), ping.next_due()), (1, Nanos::MAX));
         }
+    }
+
+    #[test]
+    fn goes_through_a_session_of_pppoe() {
+        let concentrator = [2, 9, 9, 9, 9, 9];
+        let (client, owner) = (host(1), host(2));
+        let Ping { echo, .. } = ping(0, 2, Some(concentrator));
+        let mut ping = Ping::new(Echo { session: Some(0x1234), ..echo });
+        let sent = ping.poll(Nanos(5), &client).unwrap().frame;
+        assert_eq!((&sent[..6], &sent[16..18]), (&concentrator[..], &[0x88, 0x64][..]));
+        // Version, type and code; session; length: protocol, IPv4, ICMP and data.
+        assert_eq!(sent[18..26], [0x11, 0, 0x12, 0x34, 0, 2 + 20 + 8 + 56, 0, 0x21]);
+        // What a host behind the access concentrator replies to, which has no session.
+        let bare = [&owner.mac, &sent[6..16], &[8, 0], &sent[26..]].concat();
+        let reply = owner.answer(&bare).unwrap();
+        let inside = [&reply[..16], &[0x88, 0x64], &sent[18..26], &reply[18..]].concat();
+        assert!(may_answer(&inside) && !may_answer(&sent));
+        let mut other = inside.clone();
+        other[21] = 0x35;
+        ping.take(Nanos(60), &client, &other);
+        ping.take(Nanos(60), &client, &reply);
+        assert_eq!(ping.outcome(), None, "of another session, and of none");
+        ping.take(Nanos(105), &client, &inside);
+        assert_eq!(ping.outcome(), Some(Outcome::Answered { round_trip: Nanos(100) }));
     }
 
     #[test]

@@ -31,7 +31,6 @@ mod neighbour;
 mod own;
 mod packet;
 mod router;
-mod routers;
 mod routes;
 mod version;
 
@@ -40,7 +39,7 @@ pub use contents3::{LsaContents3, LsaExternal3, LsaLink3, LsaPrefix};
 pub use counts::{LsaCounts, OspfCounts};
 pub use database::{Database, KnownLsa};
 pub use failure::Failure;
-pub use linkstate::Shape;
+pub use linkstate::{RouterHost, Shape};
 pub use lsa::{
     EXTERNAL as EXTERNAL_LSA, INITIAL_SEQUENCE, LS_INFINITY, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE,
     SUMMARY as SUMMARY_LSA,
@@ -51,10 +50,15 @@ pub use own::{MIN_LS_ARRIVAL, MIN_LS_INTERVAL};
 pub use packet::{
     Authentication, Body, Description, Hello, Malformed, PROTOCOL, Packet, Received, may_concern,
 };
-pub use router::{NetworkType, RouterConfig};
-pub use routers::{OspfHost, Routers, RoutersConfig};
+pub use router::{NetworkType, Router, RouterConfig};
 pub use routes::{LINKS_MAX, RouteKind, RouteRange, Topology, links_max, prefixes_max};
 pub use version::Version;
 
 /// A hardware address.
 pub type Mac = [u8; 6];
+
+/// OSPF routers behind a port.
+pub type Routers = linkstate::Routers<Router>;
+
+/// The routers of a port.
+pub type RoutersConfig = linkstate::RoutersConfig<RouterConfig>;

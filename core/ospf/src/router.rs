@@ -1,24 +1,23 @@
 //! A router on its link: its neighbours, its adjacencies, and its timers (RFC 2328 sections 9 and 10, RFC 5340 section
 //! 4).
 //!
-//! Not here: the exchange over an adjacency (`exchange`); the receiver of a frame (`routers`).
+//! Not here: the exchange over an adjacency (`exchange`); the receiver of a frame (`linkstate::Routers`).
 
 use crate::Mac;
 use crate::counts::OspfCounts;
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::lsa::{Link, LinkTo, LsaHeader, LsaKey, OPTION_EXTERNAL, mask};
-use crate::neighbour::{Neighbour, NeighbourState};
+use crate::neighbour::{Neighbour, NeighbourState, NeighbourView};
 use crate::own::{GENERATED, INTERFACE, OWN, Own};
 use crate::packet::{Authentication, Body, Hello, Packet, Received, Sender, group_mac};
 use crate::routes::{RouteRange, Topology};
 use crate::version::Version;
-use linkstate::Flood;
+use linkstate::{Flood, Limits, Router as _, RouterHost};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
-use wire::Vlans;
 
 /// Maximum number of neighbours of a router.
 const NEIGHBOURS_MAX: usize = 64;
@@ -93,9 +92,9 @@ impl RouterConfig {
     }
 }
 
-/// Current state of a router.
+/// A router and its neighbours.
 #[derive(Debug)]
-pub(crate) struct Router {
+pub struct Router {
     pub(crate) config: RouterConfig,
     pub(crate) sender: Sender,
     /// Bytes of the body of the longest packet it sends, and the MTU it states.
@@ -138,22 +137,26 @@ pub(crate) struct Router {
     hello_at: Nanos,
     age_at: Nanos,
     /// Time from the first Hello packet to the first full adjacency.
-    pub(crate) set_up: Option<Nanos>,
+    set_up: Option<Nanos>,
     is_down: bool,
     /// Until when LSAs are flushed at the end, and whether it has left.
     shut_until: Option<Nanos>,
     has_left: bool,
 }
 
-impl Router {
-    /// One with a hardware address and VLANs; `mtu` is its port's, `room` how many LSAs its database takes.
-    pub(crate) fn new(
-        config: RouterConfig,
-        (mac, vlans, mtu): (Mac, Vlans, u16),
-        room: usize,
-        rate: u32,
-        seed: u64,
-    ) -> Self {
+impl linkstate::Router for Router {
+    type Config = RouterConfig;
+    type Counts = OspfCounts;
+    type Failure = Failure;
+    type Received<'a> = Received<'a>;
+
+    fn host(config: &RouterConfig) -> usize {
+        config.host
+    }
+
+    fn new(config: RouterConfig, host: &RouterHost, limits: Limits) -> Self {
+        let RouterHost { mac, vlans, mtu } = host.clone();
+        let Limits { room, rate, seed } = limits;
         let own = Own::new(&config);
         let (version, stated) = (config.version, config.mtu.unwrap_or(mtu));
         Self {
@@ -203,32 +206,147 @@ impl Router {
         }
     }
 
-    /// Starts sending Hellos at `at`; digests have numbers from `number_from` on.
-    pub(crate) fn begin(&mut self, at: Nanos, number_from: u32) {
+    fn read(frame: &[u8]) -> Option<Received<'_>> {
+        Received::read(frame)
+    }
+
+    fn is_meant(&self, received: &Received<'_>) -> bool {
+        let version = self.config.version;
+        let is_for = received.to == version.all_routers() || received.to == self.sender.ip;
+        is_for && received.version == version && received.vlans == self.sender.vlans
+    }
+
+    fn is_for_others(received: &Received<'_>) -> bool {
+        received.to == received.version.all_designated()
+    }
+
+    fn take(&mut self, now: Nanos, received: &Received<'_>) {
+        let packet = match &received.packet {
+            Ok(packet) => packet,
+            Err(_) => {
+                self.counts.malformed += 1;
+                return;
+            }
+        };
+        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.sender.ip {
+            return;
+        }
+        if let Some(why) = self.refuses(received.from, packet) {
+            self.counts.mismatched += 1;
+            self.refused = Some(why);
+            return;
+        }
+        self.date(now);
+        self.take_accepted(now, received, packet);
+        let known = self.neighbours.iter_mut().find(|one| one.id == packet.router);
+        known.into_iter().for_each(|one| one.digest_number = packet.digest_number());
+    }
+
+    fn begin(&mut self, at: Nanos, number_from: u32) {
         self.begun = Some(at);
         self.number_from = number_from;
         self.hello_at = at;
         self.age_at = at.saturating_add(AGE_EVERY);
     }
 
-    /// Traffic starts at `epoch`.
-    pub(crate) fn start(&mut self, epoch: Nanos) {
+    fn start(&mut self, epoch: Nanos) {
         self.epoch = epoch;
         self.step_at = Nanos::ZERO;
     }
 
-    /// Advertises a range, or withdraws it.
-    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
-        self.own.set_range(range, up);
-        self.step_at = Nanos::ZERO;
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        if self.begun.is_none_or(|begun| now < begun) {
+            return;
+        }
+        self.date(now);
+        self.watch(now);
+        if self.hello_at <= now {
+            self.say_hello(now);
+        }
+        self.repeat(now);
+        if self.step_at <= now {
+            self.step(now);
+        }
+        self.flood(now);
+        if self.acknowledge_at <= now {
+            self.acknowledge(now);
+        }
+        if self.age_at <= now {
+            self.database.age(now);
+            self.age_at = now.saturating_add(AGE_EVERY);
+        }
+        if self.shut_until.is_some_and(|until| until <= now || self.is_flushed()) && !self.has_left {
+            self.leave(now);
+            self.has_left = true;
+        }
+        frames.append(&mut self.out);
     }
 
-    pub(crate) fn is_down(&self) -> bool {
+    fn next_due(&self) -> Nanos {
+        if !self.out.is_empty() {
+            return Nanos::ZERO;
+        }
+        let Some(begun) = self.begun.filter(|_| !self.has_left) else { return Nanos::MAX };
+        let dead = Nanos::from_secs(self.config.dead_s.into());
+        let neighbours = self.neighbours.iter().map(|one| one.next_due(dead));
+        let strays = self.strays.values().map(|(at, _)| *at);
+        let flood = match self.full() != 0 && self.flood.next(|group| self.own.count(group)).is_some() {
+            true => self.flood_at,
+            false => Nanos::MAX,
+        };
+        let others = [
+            self.hello_at,
+            self.step_at,
+            self.acknowledge_at,
+            self.age_at,
+            flood,
+            self.flood.next_late(),
+            self.shut_until.unwrap_or(Nanos::MAX),
+        ];
+        neighbours.chain(strays).chain(others).min().unwrap_or(Nanos::MAX).max(begun)
+    }
+
+    fn is_up(&self) -> bool {
+        self.main().is_some_and(|one| one.state == NeighbourState::Full)
+    }
+
+    fn is_settled(&self) -> bool {
+        let is_mutual = self.is_up() && self.main().is_some_and(|one| one.names_us);
+        is_mutual
+            && self.own.is_current(self.known_links().as_deref(), self.is_shut())
+            && self.flood.is_done(|group| self.own.count(group))
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        let Some(one) = self.main() else {
+            return Some(self.refused.or(self.trouble).unwrap_or(Failure::Nobody));
+        };
+        if one.state == NeighbourState::Full && one.names_us {
+            return None;
+        }
+        if let Some(is) = one.other_mtu.filter(|_| one.state < NeighbourState::Full) {
+            return Some(Failure::Mtu { from: one.ip, is, expected: self.mtu });
+        }
+        Some(match one.state {
+            NeighbourState::Down | NeighbourState::Init => Failure::OneWay(one.ip),
+            NeighbourState::TwoWay => Failure::NoDesignated(one.ip),
+            state => self.trouble.unwrap_or(Failure::Unfinished(one.ip, state)),
+        })
+    }
+
+    fn first_loss(&self) -> Option<Failure> {
+        self.first_loss
+    }
+
+    fn set_up(&self) -> Option<Nanos> {
+        self.set_up
+    }
+
+    fn is_down(&self) -> bool {
         self.is_down
     }
 
-    /// Takes the router down or up; returns whether that is a change.
-    pub(crate) fn set(&mut self, now: Nanos, up: bool) -> bool {
+    fn set(&mut self, now: Nanos, up: bool) -> bool {
         if self.is_down != up || self.shut_until.is_some() {
             return false;
         }
@@ -241,8 +359,12 @@ impl Router {
         true
     }
 
-    /// Flushes all its LSAs, then leaves.
-    pub(crate) fn shut(&mut self, now: Nanos) {
+    fn set_range(&mut self, range: usize, up: bool) {
+        self.own.set_range(range, up);
+        self.step_at = Nanos::ZERO;
+    }
+
+    fn shut(&mut self, now: Nanos) {
         if self.is_down || self.begun.is_none() {
             self.has_left = true;
         }
@@ -250,13 +372,18 @@ impl Router {
         self.step_at = Nanos::ZERO;
     }
 
-    pub(crate) fn is_shut(&self) -> bool {
-        self.shut_until.is_some()
+    fn is_over(&self) -> bool {
+        self.has_left && self.out.is_empty()
     }
 
-    /// Whether it has nothing more to send.
-    pub(crate) fn is_over(&self) -> bool {
-        self.has_left && self.out.is_empty()
+    fn counts(&self) -> &OspfCounts {
+        &self.counts
+    }
+}
+
+impl Router {
+    pub(crate) fn is_shut(&self) -> bool {
+        self.shut_until.is_some()
     }
 
     /// Announces the shutdown to neighbours immediately: a Hello without neighbours ends adjacencies.
@@ -284,60 +411,6 @@ impl Router {
     pub(crate) fn main(&self) -> Option<&Neighbour> {
         let furthest = || self.neighbours.iter().max_by_key(|one| one.state);
         self.neighbours.iter().find(|one| one.called == self.designated).or_else(furthest)
-    }
-
-    /// Whether its adjacency is full.
-    pub(crate) fn is_full(&self) -> bool {
-        self.main().is_some_and(|one| one.state == NeighbourState::Full)
-    }
-
-    /// Whether the adjacency is full on both sides, and the neighbours have received everything.
-    pub(crate) fn is_settled(&self) -> bool {
-        let is_mutual = self.is_full() && self.main().is_some_and(|one| one.names_us);
-        is_mutual
-            && self.own.is_current(self.known_links().as_deref(), self.is_shut())
-            && self.flood.is_done(|group| self.own.count(group))
-    }
-
-    /// Why it has no full adjacency; `None` if it has one on both sides.
-    pub(crate) fn failure(&self) -> Option<Failure> {
-        let Some(one) = self.main() else {
-            return Some(self.refused.or(self.trouble).unwrap_or(Failure::Nobody));
-        };
-        if one.state == NeighbourState::Full && one.names_us {
-            return None;
-        }
-        if let Some(is) = one.other_mtu.filter(|_| one.state < NeighbourState::Full) {
-            return Some(Failure::Mtu { from: one.ip, is, expected: self.mtu });
-        }
-        Some(match one.state {
-            NeighbourState::Down | NeighbourState::Init => Failure::OneWay(one.ip),
-            NeighbourState::TwoWay => Failure::NoDesignated(one.ip),
-            state => self.trouble.unwrap_or(Failure::Unfinished(one.ip, state)),
-        })
-    }
-
-    /// Takes in a packet.
-    pub(crate) fn take(&mut self, now: Nanos, received: &Received<'_>) {
-        let packet = match &received.packet {
-            Ok(packet) => packet,
-            Err(_) => {
-                self.counts.malformed += 1;
-                return;
-            }
-        };
-        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.sender.ip {
-            return;
-        }
-        if let Some(why) = self.refuses(received.from, packet) {
-            self.counts.mismatched += 1;
-            self.refused = Some(why);
-            return;
-        }
-        self.date(now);
-        self.take_accepted(now, received, packet);
-        let known = self.neighbours.iter_mut().find(|one| one.id == packet.router);
-        known.into_iter().for_each(|one| one.digest_number = packet.digest_number());
     }
 
     /// Sets the sequence number of digests, derived from the second.
@@ -584,35 +657,6 @@ impl Router {
         links
     }
 
-    /// Sends what is due.
-    pub(crate) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        if self.begun.is_none_or(|begun| now < begun) {
-            return;
-        }
-        self.date(now);
-        self.watch(now);
-        if self.hello_at <= now {
-            self.say_hello(now);
-        }
-        self.repeat(now);
-        if self.step_at <= now {
-            self.step(now);
-        }
-        self.flood(now);
-        if self.acknowledge_at <= now {
-            self.acknowledge(now);
-        }
-        if self.age_at <= now {
-            self.database.age(now);
-            self.age_at = now.saturating_add(AGE_EVERY);
-        }
-        if self.shut_until.is_some_and(|until| until <= now || self.is_flushed()) && !self.has_left {
-            self.leave(now);
-            self.has_left = true;
-        }
-        frames.append(&mut self.out);
-    }
-
     /// Whether all its LSAs are flushed, or there is no neighbour.
     fn is_flushed(&self) -> bool {
         let is_told = self.own.is_current(None, true) && self.flood.is_done(|group| self.own.count(group));
@@ -692,33 +736,28 @@ impl Router {
         (group, group_mac(group))
     }
 
-    /// When something is due.
-    pub(crate) fn next_due(&self) -> Nanos {
-        if !self.out.is_empty() {
-            return Nanos::ZERO;
-        }
-        let Some(begun) = self.begun.filter(|_| !self.has_left) else { return Nanos::MAX };
-        let dead = Nanos::from_secs(self.config.dead_s.into());
-        let neighbours = self.neighbours.iter().map(|one| one.next_due(dead));
-        let strays = self.strays.values().map(|(at, _)| *at);
-        let flood = match self.full() != 0 && self.flood.next(|group| self.own.count(group)).is_some() {
-            true => self.flood_at,
-            false => Nanos::MAX,
-        };
-        let others = [
-            self.hello_at,
-            self.step_at,
-            self.acknowledge_at,
-            self.age_at,
-            flood,
-            self.flood.next_late(),
-            self.shut_until.unwrap_or(Nanos::MAX),
-        ];
-        neighbours.chain(strays).chain(others).min().unwrap_or(Nanos::MAX).max(begun)
+    /// The neighbour that counts: the designated router, or the one with which it got furthest.
+    pub fn neighbour(&self) -> Option<NeighbourView> {
+        self.main().map(Neighbour::view)
     }
 
-    /// LSAs of generated routers and of the router itself, that are there now.
-    pub(crate) fn routers(&self) -> u64 {
+    /// Whether the adjacency is full and the neighbour's LSAs confirm it.
+    pub fn is_mutual(&self) -> bool {
+        self.failure().is_none()
+    }
+
+    /// The designated router of its network, and the backup: addresses in OSPFv2, identifiers in OSPFv3; unspecified if there is none.
+    pub fn designated(&self) -> (Ipv4Addr, Ipv4Addr) {
+        (self.designated, self.backup)
+    }
+
+    /// The LSAs of its neighbours.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Router LSAs it originates now: its own, and one of each router generated behind it.
+    pub fn originated(&self) -> u64 {
         let there = |group: &usize| self.own.version(*group).is_up;
         [OWN, GENERATED]
             .iter()

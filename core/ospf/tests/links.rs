@@ -1,8 +1,9 @@
 //! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
 
+use linkstate::Router as _;
 use ospf::{
     Authentication, Failure, LsaContents, LsaContents3, LsaRoute, NeighbourState, NetworkType, OspfCounts,
-    OspfHost, RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology, Version,
+    RouteKind, RouteRange, RouterConfig, RouterHost, Routers, RoutersConfig, Shape, Topology, Version,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -105,7 +106,7 @@ fn of(version: Version, config: RouterConfig) -> RouterConfig {
 }
 
 fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
-    let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
+    let hosts = vec![RouterHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
     RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
 }
 
@@ -175,8 +176,11 @@ impl World {
     fn settle(&mut self, within: Nanos) {
         let until = self.now + within;
         let is_settled = self.run(until, |sides| sides.iter().all(Routers::is_settled));
-        let said: Vec<_> =
-            self.sides.iter().map(|side| (side.neighbour(0), side.failure(0), side.counts())).collect();
+        let said: Vec<_> = self
+            .sides
+            .iter()
+            .map(|side| (side.router(0).neighbour(), side.router(0).failure(), side.counts()))
+            .collect();
         assert!(is_settled, "after {within}: {said:#?}");
     }
 
@@ -196,7 +200,7 @@ impl World {
 
     /// External and router LSAs that a side holds of the other.
     fn held(&self, side: usize) -> (u64, u64) {
-        let counts = self.sides[side].database(0).counts();
+        let counts = self.sides[side].router(0).database().counts();
         (counts.external, counts.router)
     }
 }
@@ -215,9 +219,12 @@ fn check_adjacency(version: Version) {
     assert_eq!((west.advertised, west.full, west.flaps, west.retransmitted), (1_500, 1, 0, 0));
     assert!(west.updates.0 < 60, "LSAs share packets: {} packets", west.updates.0);
     assert_eq!((east.received.external, east.malformed, east.mismatched), (1_500, 0, 0));
-    let seen = world.sides[1].neighbour(0).unwrap();
+    let seen = world.sides[1].router(0).neighbour().unwrap();
     assert_eq!((seen.state, seen.is_mutual), (NeighbourState::Full, true));
-    assert_eq!((world.sides[1].database(0).kept(), world.sides[1].set_up_times().samples()), (100, 1));
+    assert_eq!(
+        (world.sides[1].router(0).database().kept(), world.sides[1].set_up_times().samples()),
+        (100, 1)
+    );
 }
 
 #[test]
@@ -289,7 +296,7 @@ fn check_generated(version: Version) {
     world.start();
     assert_eq!((world.held(1), world.counts()[0].advertised), ((0, 13), 24));
     let prefixes = |world: &World| {
-        let known = world.sides[1].database(0).known(world.now);
+        let known = world.sides[1].router(0).database().known(world.now);
         let of = |lsa: ospf::KnownLsa<'_>| match LsaContents3::read(lsa.header.key.kind, lsa.body) {
             Some(LsaContents3::IntraAreaPrefix(all)) if lsa.header.key.router.octets()[0] == 9 => all.len(),
             _ => 0,
@@ -300,7 +307,7 @@ fn check_generated(version: Version) {
         if version == Version::V3 {
             return prefixes(world);
         }
-        let known = world.sides[1].database(0).known(world.now);
+        let known = world.sides[1].router(0).database().known(world.now);
         let of = |body: &[u8]| body[4..].chunks(12).filter(|link| link[8] == 3 && link[0] == 20).count();
         known.filter(|lsa| lsa.header.key.kind == 1).map(|lsa| of(lsa.body)).sum::<usize>()
     };
@@ -322,7 +329,7 @@ fn routes_of_other_areas_have_summaries_and_internal_ones_are_links_of_the_route
     world.settle(SECOND);
     world.start();
     let known = |world: &World| {
-        let database = world.sides[1].database(0);
+        let database = world.sides[1].router(0).database();
         let contents = database.known(world.now).map(|lsa| LsaContents::read(lsa.header.key.kind, lsa.body));
         let (mut summaries, mut stubs) = (Vec::new(), 0);
         for contents in contents.flatten() {
@@ -338,7 +345,10 @@ fn routes_of_other_areas_have_summaries_and_internal_ones_are_links_of_the_route
     };
     let route = LsaRoute { mask: [255, 255, 255, 0].into(), metric: 20, is_type_2: false };
     assert_eq!(known(&world), (vec![route; 40], 40));
-    assert_eq!((world.counts()[0].advertised, world.sides[1].database(0).counts().summary), (80, 40));
+    assert_eq!(
+        (world.counts()[0].advertised, world.sides[1].router(0).database().counts().summary),
+        (80, 40)
+    );
     world.pass(Nanos::from_secs(6));
     (0..2).for_each(|range| world.sides[0].set_range(0, range, false));
     world.settle(Nanos::from_secs(2));
@@ -361,9 +371,9 @@ fn digests_are_of_one_key_and_never_go_back() {
     for wrong in [by(8, *b"sixteen letters."), by(7, *b"fifteen letters."), Authentication::None] {
         let mut world = World::new(1, CLEAN, [with(1, right, &own), with(2, wrong, &[])]);
         world.pass(Nanos::from_secs(20));
-        let why = world.sides[0].failure(0);
+        let why = world.sides[0].router(0).failure();
         assert!(matches!(why, Some(Failure::Authentication { expected: 2, .. })), "{why:?}");
-        assert_eq!(world.sides[0].full() + world.sides[1].full(), 0);
+        assert_eq!(world.sides[0].up() + world.sides[1].up(), 0);
     }
     // What was overheard says nothing later.
     let before = world.counts()[1].mismatched;
@@ -371,7 +381,7 @@ fn digests_are_of_one_key_and_never_go_back() {
     world.pass(Nanos::from_secs(15));
     let now = world.now;
     assert!(world.sides[1].take(now, &overheard));
-    assert_eq!((world.counts()[1].mismatched, world.sides[1].full()), (before + 1, 1));
+    assert_eq!((world.counts()[1].mismatched, world.sides[1].up()), (before + 1, 1));
 }
 
 #[test]
@@ -380,8 +390,8 @@ fn the_mtu_of_a_neighbour_may_not_matter() {
     for any_mtu in [false, true] {
         let mut world = World::new(1, CLEAN, [RouterConfig { any_mtu, ..router(1, &[]) }, large.clone()]);
         world.pass(Nanos::from_secs(10));
-        assert_eq!(world.sides[0].full(), usize::from(any_mtu));
-        let is_mtu = matches!(world.sides[0].failure(0), Some(Failure::Mtu { .. }));
+        assert_eq!(world.sides[0].up(), usize::from(any_mtu));
+        let is_mtu = matches!(world.sides[0].router(0).failure(), Some(Failure::Mtu { .. }));
         assert_eq!(is_mtu, !any_mtu);
     }
 }
@@ -408,24 +418,24 @@ fn what_does_not_fit_is_named() {
     for (east, expected) in cases {
         let mut world = World::new(1, CLEAN, [router(1, &[]), east]);
         world.pass(Nanos::from_secs(60));
-        assert_eq!((world.sides[0].failure(0), world.sides[0].full()), (Some(expected), 0));
+        assert_eq!((world.sides[0].router(0).failure(), world.sides[0].up()), (Some(expected), 0));
         assert!(expected.to_string().starts_with("10.0.0.2 "), "{expected}");
     }
     let ring = Topology { shape: Shape::Ring, routers: 5, cost: 5, first: base().id };
     let mut world = World::new(1, CLEAN, [RouterConfig { topology: Some(ring), ..router(1, &[]) }, base()]);
     world.pass(Nanos::from_secs(60));
-    assert_eq!(world.sides[0].failure(0), Some(Failure::GeneratedId(from)));
+    assert_eq!(world.sides[0].router(0).failure(), Some(Failure::GeneratedId(from)));
     let broadcast = |side| RouterConfig { network: NetworkType::Broadcast, ..router(side, &[]) };
     let mut world = World::new(1, CLEAN, [broadcast(1), broadcast(2)]);
     world.pass(Nanos::from_secs(60));
-    assert_eq!(world.sides[0].failure(0), Some(Failure::NoDesignated(from)));
+    assert_eq!(world.sides[0].router(0).failure(), Some(Failure::NoDesignated(from)));
     let mut world = World::new(1, CLEAN, [broadcast(1), RouterConfig { prefix_len: 16, ..broadcast(2) }]);
     world.pass(Nanos::from_secs(60));
-    assert!(matches!(world.sides[0].failure(0), Some(Failure::Mask { .. })));
+    assert!(matches!(world.sides[0].router(0).failure(), Some(Failure::Mask { .. })));
     let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
     world.is_cut = true;
     world.pass(Nanos::from_secs(60));
-    assert_eq!(world.sides[0].failure(0), Some(Failure::Nobody));
+    assert_eq!(world.sides[0].router(0).failure(), Some(Failure::Nobody));
 }
 
 #[test]
@@ -434,10 +444,10 @@ fn a_neighbour_that_falls_silent_is_found_out_and_comes_back() {
     world.settle(SECOND);
     world.is_cut = true;
     world.pass(Nanos::from_secs(29));
-    assert_eq!(world.sides[0].full(), 1, "not before the dead interval");
+    assert_eq!(world.sides[0].up(), 1, "not before the dead interval");
     world.pass(Nanos::from_secs(12));
     let [west, east] = world.counts();
-    assert_eq!((west.flaps, east.flaps, world.sides[0].full()), (1, 1, 0));
+    assert_eq!((west.flaps, east.flaps, world.sides[0].up()), (1, 1, 0));
     assert_eq!(world.sides[0].first_loss(), Some((0, Failure::Silent([10, 0, 0, 2].into()))));
     world.is_cut = false;
     world.settle(Nanos::from_secs(20));
@@ -460,10 +470,10 @@ fn check_end(version: Version) {
     assert!(world.run(until, |sides| sides[0].is_over()));
     world.pass(Nanos::from_millis(10));
     let [west, east] = world.counts();
-    assert_eq!((world.sides[1].full(), west.flaps, east.flaps), (0, 0, 1));
+    assert_eq!((world.sides[1].up(), west.flaps, east.flaps), (0, 0, 1));
     assert!(east.received_flushed >= 2_001, "{east:?}");
     assert_eq!(world.held(1), (0, 0), "no LSA is left");
-    assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Init);
+    assert_eq!(world.sides[1].router(0).neighbour().unwrap().state, NeighbourState::Init);
 }
 
 #[test]
@@ -480,7 +490,7 @@ fn routes_of_all_types_come_and_go_in_ospfv3() {
     world.settle(SECOND);
     world.start();
     let known = |world: &World| {
-        let known = world.sides[1].database(0).known(world.now);
+        let known = world.sides[1].router(0).database().known(world.now);
         let contents = known.filter_map(|lsa| LsaContents3::read(lsa.header.key.kind, lsa.body));
         let mut all = [0; 5];
         for contents in contents {
@@ -502,7 +512,7 @@ fn routes_of_all_types_come_and_go_in_ospfv3() {
     };
     // The prefix of the link is there as well.
     assert_eq!((known(&world), world.counts()[0].advertised), ([40, 40, 40, 41, 1], 160));
-    let held = *world.sides[1].database(0).counts();
+    let held = *world.sides[1].router(0).database().counts();
     assert_eq!((held.link, held.intra_area_prefix, held.inter_area_prefix, held.external), (1, 1, 40, 80));
     world.pass(Nanos::from_secs(6));
     (0..4).for_each(|range| world.sides[0].set_range(0, range, false));
@@ -532,13 +542,13 @@ fn what_does_not_fit_is_named_in_ospfv3() {
         let mut world = World::new(1, CLEAN, [of(Version::V3, router(1, &[])), east]);
         world.is_deaf = true;
         world.pass(Nanos::from_secs(60));
-        assert_eq!((world.sides[0].failure(0), world.sides[0].full()), (Some(expected), 0));
+        assert_eq!((world.sides[0].router(0).failure(), world.sides[0].up()), (Some(expected), 0));
     }
     let broadcast =
         |side| RouterConfig { network: NetworkType::Broadcast, ..of(Version::V3, router(side, &[])) };
     let mut world = World::new(1, CLEAN, [broadcast(1), broadcast(2)]);
     world.pass(Nanos::from_secs(60));
-    assert_eq!(world.sides[0].failure(0), Some(Failure::NoDesignated(from)));
+    assert_eq!(world.sides[0].router(0).failure(), Some(Failure::NoDesignated(from)));
 }
 
 /// A frame with a packet of a side, of OSPFv2.
@@ -572,7 +582,7 @@ fn external(age: u16, sequence: i32, metric: u32) -> Vec<u8> {
 
 /// The sequence number and the metric of the west's only external LSA in the east.
 fn external_in_the_east(world: &World) -> Option<(i32, u32)> {
-    let mut known = world.sides[1].database(0).known(world.now);
+    let mut known = world.sides[1].router(0).database().known(world.now);
     known.find_map(|lsa| match LsaContents::read(lsa.header.key.kind, lsa.body) {
         Some(LsaContents::External(route, _)) => Some((lsa.header.sequence, route.metric)),
         _ => None,
@@ -625,11 +635,11 @@ fn requests_for_lsas_that_are_not_there_begin_the_exchange_anew() {
     let now = world.now;
     let there = [0, 0, 0, 5, 16, 0, 0, 0, 1, 1, 1, 1];
     assert!(world.sides[0].take(now, &packet_of(2, 3, &there)));
-    assert_eq!((world.sides[0].full(), world.counts()[0].flaps), (1, 0));
+    assert_eq!((world.sides[0].up(), world.counts()[0].flaps), (1, 0));
     let missing = [0, 0, 0, 5, 99, 0, 0, 0, 1, 1, 1, 1];
     assert!(world.sides[0].take(now, &packet_of(2, 3, &missing)));
     assert_eq!(world.sides[0].first_loss(), Some((0, Failure::BadRequest([10, 0, 0, 2].into()))));
-    assert_eq!(world.sides[0].neighbour(0).map(|one| one.state), Some(NeighbourState::ExStart));
+    assert_eq!(world.sides[0].router(0).neighbour().map(|one| one.state), Some(NeighbourState::ExStart));
     world.settle(Nanos::from_secs(10));
 }
 
@@ -656,7 +666,7 @@ fn descriptions_out_of_sequence_begin_the_exchange_anew() {
     let now = world.now;
     let too_large = description(9_000, 2, 7, 1);
     assert!(world.sides[0].take(now, &packet_of(2, 2, &too_large)));
-    assert_eq!((world.sides[0].full(), world.counts()[0].flaps), (1, 0), "the MTU is checked first");
+    assert_eq!((world.sides[0].up(), world.counts()[0].flaps), (1, 0), "the MTU is checked first");
 }
 
 #[test]
@@ -676,7 +686,7 @@ fn packets_of_unknown_routers_and_to_other_groups_change_nothing() {
         let malformed = after.malformed;
         assert_eq!(OspfCounts { malformed, ..before }, after);
     }
-    assert_eq!((world.counts()[0].malformed, world.sides[0].full()), (1, 1));
+    assert_eq!((world.counts()[0].malformed, world.sides[0].up()), (1, 1));
 }
 
 #[test]
@@ -760,7 +770,7 @@ fn a_description_that_comes_twice_is_answered_again_by_the_slave() {
 fn instances_of_an_lsa_are_five_seconds_apart() {
     let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 1)]), router(2, &[])]);
     world.settle(SECOND);
-    let known = world.sides[1].database(0).known(world.now);
+    let known = world.sides[1].router(0).database().known(world.now);
     assert!(known.into_iter().all(|lsa| lsa.header.age == 1), "the delay of a transmission");
     world.pass(Nanos::from_secs(10));
     let from = world.now;
@@ -794,7 +804,7 @@ fn hellos_of_other_kinds_of_networks_and_areas_are_refused() {
         let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
         let now = world.now;
         assert!(world.sides[0].take(now, &hello));
-        assert_eq!((world.sides[0].failure(0), world.counts()[0].mismatched), (Some(expected), 1));
+        assert_eq!((world.sides[0].router(0).failure(), world.counts()[0].mismatched), (Some(expected), 1));
     }
     // The mask does not matter between two routers.
     let mut world = World::new(1, CLEAN, [RouterConfig { prefix_len: 30, ..router(1, &[]) }, router(2, &[])]);
@@ -819,7 +829,7 @@ fn the_designated_routers_are_those_that_say_so() {
     let mut hear = |side, priority, designated, backup| {
         let now = world.now;
         assert!(world.sides[0].take(now, &hello_of(side, priority, designated, backup)));
-        let (designated, backup) = world.sides[0].designated(0);
+        let (designated, backup) = world.sides[0].router(0).designated();
         (designated.octets()[3], backup.octets()[3])
     };
     assert_eq!(hear(2, 1, [0; 4], [0; 4]), (0, 0), "it waits");
@@ -838,7 +848,7 @@ fn the_designated_routers_are_those_that_say_so() {
         frames.iter().filter(is_it).count()
     };
     assert!(descriptions(4) > 0 && descriptions(2) > 0, "each that was designated was described to");
-    assert_eq!(world.sides[0].neighbour(0).map(|one| (one.ip, one.state)), {
+    assert_eq!(world.sides[0].router(0).neighbour().map(|one| (one.ip, one.state)), {
         Some((ip(4).into(), NeighbourState::ExStart))
     });
     let other = RouterConfig {
@@ -850,7 +860,7 @@ fn the_designated_routers_are_those_that_say_so() {
     world.is_cut = true;
     let now = world.now;
     assert!(world.sides[0].take(now, &hello_of(2, 1, ip(2), [0; 4])));
-    assert_eq!(world.sides[0].failure(0), Some(Failure::OtherNetwork(ip(2).into())));
+    assert_eq!(world.sides[0].router(0).failure(), Some(Failure::OtherNetwork(ip(2).into())));
 }
 
 #[test]
@@ -876,7 +886,7 @@ fn routers_go_down_and_up_by_command() {
     let now = world.now;
     assert!(world.sides[0].set_router(now, 0, false) && !world.sides[0].set_router(now, 0, false));
     world.pass(SECOND);
-    assert_eq!((world.sides[0].full(), world.sides[1].full(), world.counts()[0].flaps), (0, 0, 0));
+    assert_eq!((world.sides[0].up(), world.sides[1].up(), world.counts()[0].flaps), (0, 0, 0));
     world.pass(Nanos::from_secs(100));
     let now = world.now;
     assert!(world.sides[0].set_router(now, 0, true));

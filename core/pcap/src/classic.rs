@@ -24,7 +24,7 @@ const FCS_SHIFT: u32 = 28;
 /// Reads what follows the magic number.
 pub(crate) fn read(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Capture, PcapError> {
     let (order, nanos_per_unit) = kind(magic)?;
-    let mut buffer = Vec::new();
+    let (mut buffer, mut packet) = (Vec::new(), Vec::new());
     source.take(HEADER, &mut buffer)?;
     let interface = interface(Fields { bytes: &buffer, order }).ok_or_else(|| PcapError::Header {
         reason: format!("the file ends within it, after {} of {} bytes", buffer.len() + 4, HEADER + 4),
@@ -48,8 +48,7 @@ pub(crate) fn read(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Cap
                  or here"
             )));
         }
-        let mut bytes = Vec::new();
-        let got = source.take(captured_len as usize, &mut bytes)?;
+        let got = source.take(captured_len as usize, &mut packet)?;
         if got < captured_len as usize {
             capture.warnings.push(cut(
                 number,
@@ -65,7 +64,8 @@ pub(crate) fn read(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Cap
             at,
             interface: 0,
             original_len: original_len.max(captured_len),
-            bytes,
+            // A copy has no room that it does not need.
+            bytes: packet[..].to_vec(),
         });
     }
     Ok(capture)

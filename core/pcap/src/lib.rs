@@ -17,14 +17,16 @@ mod classic;
 mod error;
 mod link;
 mod ng;
+mod parts;
 mod source;
 mod write;
 
 pub use error::PcapError;
-pub use link::{ETHERNET, Framed, NoFrame, RAW_IP, RAW_IPV4, RAW_IPV6, SENDABLE, frame};
+pub use link::{ETHERNET, Framed, NoFrame, RAW_IP, RAW_IPV4, RAW_IPV6, SENDABLE, frame, into_frame};
 pub use write::{Direction, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics};
 
 use flate2::read::MultiGzDecoder;
+use parts::Parts;
 use source::Source;
 use std::io::Read;
 use units::Nanos;
@@ -82,6 +84,12 @@ const UNPACKED_MAX: u64 = 1 << 30;
 /// the records after it can't be found or trusted.
 pub fn read(bytes: impl Read) -> Result<Capture, PcapError> {
     read_within(bytes, UNPACKED_MAX)
+}
+
+/// The same for a file that is in memory and that nothing else needs: what was read of it is freed, so that file and packets
+/// together take little more than one of them.
+pub fn read_and_free(bytes: Vec<u8>) -> Result<Capture, PcapError> {
+    read(Parts::new(bytes))
 }
 
 /// The same with at most this number of unpacked bytes.

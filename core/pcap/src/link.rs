@@ -98,6 +98,21 @@ pub fn frame<'r>(capture: &Capture, record: &'r Record) -> Result<Framed<'r>, No
     Ok(Framed { bytes, original_len, was_without_length: without.is_some() })
 }
 
+/// The same for a record that nothing else needs: its bytes are moved where they are the frame's.
+pub fn into_frame(capture: &Capture, mut record: Record) -> Result<Framed<'static>, NoFrame> {
+    let Framed { bytes, original_len, was_without_length } = frame(capture, &record)?;
+    let bytes = match bytes {
+        Cow::Owned(bytes) => bytes,
+        // A borrowed frame is the beginning of its record.
+        Cow::Borrowed(frame) => {
+            let len = frame.len();
+            record.bytes.truncate(len);
+            std::mem::take(&mut record.bytes)
+        }
+    };
+    Ok(Framed { bytes: Cow::Owned(bytes), original_len, was_without_length })
+}
+
 fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }

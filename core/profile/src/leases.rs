@@ -8,10 +8,11 @@ use crate::plan::{
 use emulate::dhcp::Lease;
 use emulate::pppoe::PppoeSession;
 use field::{ListOrder, Source, Target, Variable, Vary, Write};
-use session::plan::AddressRange;
+use session::plan::{AddressRange, SideHost};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use wire::Vlans;
 use wire::tunnel::{PppoeLink, PppoeLinks};
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
@@ -30,6 +31,8 @@ pub struct ClientAddress {
     pub link_local: Option<Ipv6Addr>,
     /// Its router.
     pub router: Option<IpAddr>,
+    /// Its VLANs, outermost first; `None`: the VLANs of the port.
+    pub vlans: Option<Vlans>,
     /// The session it is reached in, if it is one of PPPoE: then it is alone on its link, and has no router.
     pub session: Option<SessionLink>,
 }
@@ -41,6 +44,8 @@ pub struct SessionLink {
     pub number: u16,
     /// Hardware address of the access concentrator.
     pub ac: [u8; 6],
+    /// The address at its end; unspecified if not announced.
+    pub peer: Ipv4Addr,
     /// Longest packet that the access concentrator takes, bytes.
     pub mtu: u16,
 }
@@ -53,6 +58,7 @@ impl From<Lease> for ClientAddress {
             address: Address { ip: lease.ip.into(), prefix_len: lease.prefix_len },
             link_local: None,
             router: lease.router.map(IpAddr::V4),
+            vlans: None,
             session: None,
         }
     }
@@ -66,7 +72,13 @@ impl From<PppoeSession> for ClientAddress {
             address: Address { ip: session.ip.into(), prefix_len: 32 },
             link_local: None,
             router: None,
-            session: Some(SessionLink { number: session.session, ac: session.ac, mtu: session.peer_mru }),
+            vlans: None,
+            session: Some(SessionLink {
+                number: session.session,
+                ac: session.ac,
+                peer: session.peer,
+                mtu: session.peer_mru,
+            }),
         }
     }
 }
@@ -74,8 +86,8 @@ impl From<PppoeSession> for ClientAddress {
 /// Hosts and sources made from the addresses that a port's clients got in a family.
 struct Leased<'l> {
     leases: Vec<&'l ClientAddress>,
-    /// The host of the first of them.
-    host: usize,
+    /// The host of each.
+    hosts: Vec<usize>,
 }
 
 impl Plan {
@@ -97,9 +109,8 @@ impl Plan {
             let of = |v4: bool| {
                 let kin =
                     || leases.iter().zip(&hosts).filter(move |(lease, _)| lease.address.ip.is_ipv4() == v4);
-                kin()
-                    .next()
-                    .map(|(_, host)| Leased { leases: kin().map(|(lease, _)| *lease).collect(), host: *host })
+                let (leases, hosts): (Vec<_>, Vec<_>) = kin().map(|(lease, host)| (*lease, *host)).unzip();
+                (!leases.is_empty()).then_some(Leased { leases, hosts })
             };
             leased.push([of(true), of(false)]);
         }
@@ -139,10 +150,11 @@ impl Plan {
 /// Adds a host for each client; returns which host each address is of.
 fn add_hosts(port: &mut PortPlan, leases: &[&ClientAddress]) -> Vec<usize> {
     let vlans = port.own().vlans.clone();
-    let mut known: HashMap<[u8; 6], usize> = HashMap::new();
+    let mut known: HashMap<([u8; 6], &Vlans), usize> = HashMap::new();
     let mut places = Vec::with_capacity(leases.len());
     for lease in leases {
-        let place = *known.entry(lease.mac).or_insert(port.hosts.len());
+        let own = (lease.mac, lease.vlans.as_ref().unwrap_or(&vlans));
+        let place = *known.entry(own).or_insert(port.hosts.len());
         if place == port.hosts.len() {
             port.hosts.push(HostPlan {
                 name: format!("dhcp[{}]", lease.client),
@@ -150,7 +162,7 @@ fn add_hosts(port: &mut PortPlan, leases: &[&ClientAddress]) -> Vec<usize> {
                 gateways: Vec::new(),
                 gateway_macs: Vec::new(),
                 mac: Some(lease.mac),
-                vlans: vlans.clone(),
+                vlans: lease.vlans.as_ref().unwrap_or(&vlans).clone(),
             });
         }
         let host = &mut port.hosts[place];
@@ -167,20 +179,24 @@ fn add_hosts(port: &mut PortPlan, leases: &[&ClientAddress]) -> Vec<usize> {
 }
 
 impl Leased<'_> {
-    /// The neighbour through which `to` is reached.
+    /// The neighbour through which the first reaches `to`.
     fn hop(&self, to: IpAddr) -> Result<IpAddr, String> {
-        let first = self.leases[0];
-        let address = first.address;
-        if address.is_next_to(to) {
-            return Ok(to);
-        }
-        let network = format!("{}/{}", address.ip, address.prefix_len);
-        first.router.ok_or_else(|| {
-            let whence =
-                if to.is_ipv4() { "the DHCP server named no router" } else { "no router advertised itself" };
-            format!("{to} is not on the network of the leases ({network}), and {whence}")
-        })
+        hop_of(self.leases[0], to)
     }
+}
+
+/// The neighbour through which a client reaches `to`.
+fn hop_of(lease: &ClientAddress, to: IpAddr) -> Result<IpAddr, String> {
+    let address = lease.address;
+    if address.is_next_to(to) {
+        return Ok(to);
+    }
+    let network = format!("{}/{}", address.ip, address.prefix_len);
+    lease.router.ok_or_else(|| {
+        let whence =
+            if to.is_ipv4() { "the DHCP server named no router" } else { "no router advertised itself" };
+        format!("{to} is not on the network of the leases ({network}), and {whence}")
+    })
 }
 
 /// Where the outermost IP header of a stream's packets is.
@@ -217,7 +233,21 @@ fn send_in_sessions(stream: &mut StreamPlan, port: &str, from: &[&ClientAddress]
     }
     spread(stream, pppoe, "session", links.iter().map(|link| link.number.into()).collect());
     spread(stream, ip, "src", from.iter().map(|one| number(one.address.ip)).collect());
+    spread_vlans(stream, from);
     Ok(())
+}
+
+/// Lets the tags of a stream's packets go over the VLANs of its clients, if each has its own.
+fn spread_vlans(stream: &mut StreamPlan, from: &[&ClientAddress]) {
+    let Some(vlans) = from.iter().map(|one| one.vlans.as_ref()).collect::<Option<Vec<_>>>() else { return };
+    let tags = stream.packet.headers[1..].iter().take_while(|header| header.protocol.name == "vlan").count();
+    // A packet whose tags the profile has keeps them.
+    if vlans.iter().any(|own| own.len() != tags) {
+        return;
+    }
+    for depth in 0..tags {
+        spread(stream, depth + 1, "id", vlans.iter().map(|own| own[depth].into()).collect());
+    }
 }
 
 /// A stream of `from` to the addresses of PPPoE clients, each packet to one of them.
@@ -256,7 +286,7 @@ fn send_to_sessions(
 
 fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String> {
     stream.leased = None;
-    stream.from_host = from.host;
+    stream.from_host = from.hosts[0];
     let ip = ip_header(stream);
     if stream.next_hop == NextHop::PeerPort
         && let Some((to, _)) = stream.destinations
@@ -271,6 +301,52 @@ fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String
         let macs = from.leases.iter().map(|lease| units::Mac(lease.mac).number().into());
         spread(stream, 0, "src", macs.collect());
     }
+    spread_vlans(stream, &from.leases);
+    Ok(())
+}
+
+/// An entry that clients open, each in its own VLANs: each is a host of the entry.
+fn lease_sessions_each(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), String> {
+    let session = &mut entry.session;
+    let name = session.name.clone();
+    let Some(client) = &mut session.client else { return Ok(()) };
+    entry.client_hosts.clone_from(&from.hosts);
+    let host = |lease: &&ClientAddress| SideHost {
+        name: format!("dhcp[{}]", lease.client),
+        vlans: lease.vlans.clone().unwrap_or_default(),
+    };
+    client.hosts = from.leases.iter().map(host).collect();
+    let range = |(place, lease): (usize, &&ClientAddress)| {
+        let ip = lease.address.ip;
+        AddressRange { first: ip, last: ip, weight: 1, host: place }
+    };
+    session.clients.addresses = from.leases.iter().enumerate().map(range).collect();
+    let given = entry.hops.iter().map(|hop| hop.by).find(|by| matches!(by, HopBy::Given(_)));
+    let places = from.leases.len() as u128;
+    entry.hops.clear();
+    for range in &session.servers.addresses {
+        let (low, high) = (number(range.first), number(range.last));
+        for (place, lease) in from.leases.iter().enumerate() {
+            let mut add = |first, last, by| entry.hops.push(SessionHop { host: place, first, last, by });
+            if let Some(by) = given {
+                add(range.first, range.last, by);
+                continue;
+            }
+            let hop = hop_of(lease, range.first).map_err(|reason| format!("sessions {name}: {reason}"))?;
+            if hop != range.first || low == high {
+                add(range.first, range.last, HopBy::Resolve(hop));
+                continue;
+            }
+            if (high - low).saturating_mul(places) >= NEIGHBOURS_MAX {
+                return Err(format!(
+                    "sessions {name}: more than {NEIGHBOURS_MAX} servers on the clients' own networks"
+                ));
+            }
+            for ip in (low..=high).map(|ip| address(ip, range.first.is_ipv4())) {
+                add(ip, ip, HopBy::Resolve(hop_of(lease, ip)?));
+            }
+        }
+    }
     Ok(())
 }
 
@@ -280,7 +356,10 @@ fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress
     let Some(client) = &mut session.client else { return Ok(()) };
     let link = |one: &&ClientAddress| match (one.address.ip, one.session) {
         (IpAddr::V4(ip), Some(link)) => {
-            Some((ip, PppoeLink { session: link.number, ac: link.ac, mac: one.mac }))
+            let ids = one.vlans.iter().flat_map(|own| own.iter().copied());
+            let mut vlans = [0; 2];
+            vlans.iter_mut().zip(ids).for_each(|(own, id)| *own = id);
+            Some((ip, PppoeLink { session: link.number, ac: link.ac, mac: one.mac, vlans }))
         }
         _ => None,
     };
@@ -289,7 +368,9 @@ fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress
     };
     client.mtu = client.mtu.min(mtu);
     let vlans = client.pppoe.as_ref().map(|links| links.vlans().clone()).unwrap_or_default();
-    client.pppoe = Some(Arc::new(PppoeLinks::new(&vlans, from.iter().filter_map(link))));
+    let differ = client.pppoe.as_ref().is_some_and(|links| links.differ());
+    let links = PppoeLinks::new(&vlans, from.iter().filter_map(link));
+    client.pppoe = Some(Arc::new(if differ { links.in_own_vlans() } else { links }));
     session.clients.addresses = ranges(from);
     let hop = |range: &AddressRange| SessionHop {
         host: 0,
@@ -302,7 +383,10 @@ fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress
 }
 
 fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), String> {
-    entry.client_hosts = vec![from.host];
+    if from.leases.iter().all(|lease| lease.vlans.is_some()) {
+        return lease_sessions_each(entry, from);
+    }
+    entry.client_hosts = vec![from.hosts[0]];
     let session = &mut entry.session;
     session.clients.addresses = ranges(&from.leases);
     let failed = |reason| format!("sessions {}: {reason}", session.name);
@@ -413,6 +497,7 @@ sessions:
             address: Address { ip: format!("2001:db8::{last:x}").parse().unwrap(), prefix_len: 64 },
             link_local: Some(format!("fe80::{last:x}").parse().unwrap()),
             router: Some("fe80::99".parse().unwrap()),
+            vlans: None,
             session: None,
         };
         let leases = vec![lease(0, 50, Some(1)), lease(1, 51, Some(1)), v6(1, 51), v6(2, 60)];
@@ -450,7 +535,13 @@ sessions:
             address: Address { ip: [100, 64, 0, last].into(), prefix_len: 32 },
             link_local: None,
             router: None,
-            session: Some(SessionLink { number: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9], mtu: 1_480 }),
+            vlans: None,
+            session: Some(SessionLink {
+                number: 100 + u16::from(last),
+                ac: [2, 9, 9, 9, 9, 9],
+                peer: Ipv4Addr::UNSPECIFIED,
+                mtu: 1_480,
+            }),
         };
         let sessions = vec![session(0, 7), session(1, 9)];
         let of = |stream: &StreamPlan| -> Vec<(String, Vec<u128>)> {
@@ -489,16 +580,74 @@ sessions:
             let mac = [2, 0, 0, 0, 0, last];
             (
                 Ipv4Addr::new(100, 64, 0, last),
-                PppoeLink { session: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9], mac },
+                PppoeLink { session: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9], mac, vlans: [0; 2] },
             )
         };
         assert_eq!(client.pppoe.as_deref(), Some(&PppoeLinks::new(&wire::Vlans::NONE, [link(7), link(9)])));
         assert_eq!((entry.leased, entry.hops[0].by), (None, HopBy::UNSENT));
+        let own =
+            text.replace("pppoe: {clients: 2}", "pppoe: {clients: 2, vlans: {outer: 100..101, inner: 7}}");
+        let own = crate::load(&own).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let tagged = |one: ClientAddress, outer| ClientAddress { vlans: Some([outer, 7].into()), ..one };
+        let sessions = vec![tagged(session(0, 7), 100), tagged(session(1, 9), 101)];
+        let own = own.with_leases(&[sessions, Vec::new()]).unwrap();
+        let found = spreads(&own.streams[0]);
+        assert!(
+            found.contains(&(1, "id", vec![100, 101])) && found.contains(&(2, "id", vec![7, 7])),
+            "{found:?}"
+        );
+        let links = own.sessions[0].session.client.as_ref().unwrap().pppoe.clone().unwrap();
+        assert!(links.differ() && **links.vlans() == [100, 7]);
         let told = plan.with_leases(&[Vec::new(), Vec::new()]).unwrap_err();
         assert_eq!(told, "stream down: no PPPoE client of port west has a session");
         let plan = crate::load(&text.replace(", gateway: 10.9.0.1", "")).unwrap();
         let told = plan.with_leases(&[vec![session(0, 7)], Vec::new()]).unwrap_err();
         assert!(told.contains("is not on the network of 'east', which has no gateway"), "{told}");
+    }
+
+    /// Values that fields of a stream's packets go over, by field, with the number of the header.
+    fn spreads(stream: &StreamPlan) -> Vec<(usize, &'static str, Vec<u128>)> {
+        let vary = stream.vary.as_ref().unwrap();
+        let row = |write: &Write| {
+            let Target::Field { header, field } = &write.target else { panic!("no field") };
+            let Source::List { values, .. } = &vary.variables[write.variable].source else {
+                panic!("no list")
+            };
+            (*header, field.name, values.to_vec())
+        };
+        vary.writes.iter().map(row).collect()
+    }
+
+    #[test]
+    fn clients_with_their_own_vlans_send_in_them() {
+        let text = PROFILE.replace("clients: 3}", "clients: 3, vlans: {outer: 100..101, inner: 5..6}}");
+        let plan = crate::load(&text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let pairs = [[100, 5], [100, 6], [101, 5]];
+        let leased = |client: u32, last| ClientAddress {
+            vlans: Some(pairs[client as usize].into()),
+            ..lease(client, last, Some(1))
+        };
+        let leases = vec![leased(0, 50), leased(1, 51), leased(2, 60)];
+        let done = plan.with_leases(&[leases, Vec::new()]).unwrap();
+        let stream = &done.streams[0];
+        let names: Vec<&str> = stream.packet.headers.iter().map(|header| header.protocol.name).collect();
+        assert_eq!(names, ["ethernet", "vlan", "vlan", "ipv4", "udp"]);
+        let found = spreads(stream);
+        assert!(found.contains(&(1, "id", vec![100, 100, 101])), "{found:?}");
+        assert!(found.contains(&(2, "id", vec![5, 6, 5])), "{found:?}");
+        assert_eq!(*done.ports[0].hosts[3].vlans, [101, 5]);
+        let entry = &done.sessions[0];
+        assert_eq!(entry.client_hosts, [1, 2, 3]);
+        let client = entry.session.client.as_ref().unwrap();
+        let hosts: Vec<Vec<u16>> = client.hosts.iter().map(|host| host.vlans.to_vec()).collect();
+        assert_eq!(hosts, pairs);
+        let places: Vec<usize> = entry.session.clients.addresses.iter().map(|range| range.host).collect();
+        assert_eq!(places, [0, 1, 2]);
+        // Two servers on the network of each.
+        let hops: Vec<_> = entry.hops.iter().map(|hop| (hop.host, hop.by)).collect();
+        let to = |last: u8| HopBy::Resolve([10, 0, 0, last].into());
+        assert_eq!(hops.len(), 6);
+        assert!(hops.contains(&(2, to(7))) && hops.contains(&(2, to(8))), "{hops:?}");
     }
 
     #[test]

@@ -16,14 +16,16 @@ pub mod document;
 mod error;
 mod fit;
 mod flags;
+mod frr;
 mod leases;
 pub mod plan;
+mod protocols;
 mod read;
 mod resolve;
 mod yaml;
 
-pub use document::schema;
 pub use document::{GENOME, MIXES, Mix};
+pub use document::{SCHEMA_TEXT, schema};
 pub use error::ProfileError;
 pub use flags::{HttpOptions, HttpTls, ListenOptions, ReplayOptions, SendOptions, Transport};
 pub use plan::Plan;
@@ -61,7 +63,7 @@ pub struct Overrides {
 }
 
 /// Maximum size of a file named in a profile, bytes: the caller checks its length before reading it.
-pub const FILE_MAX: u64 = bgp::TABLE_FILE_MAX as u64;
+pub const FILE_MAX: u64 = protocols::FILE_MAX;
 
 /// Reads a file named in a profile, or returns the reason of a failure: this crate opens no files.
 pub type Files<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;

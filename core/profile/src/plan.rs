@@ -1,16 +1,11 @@
 //! Input of the engine: a fully resolved profile. Pure data.
 
+pub use crate::frr::frr_daemons;
 pub use crate::leases::{ClientAddress, SessionLink};
-use bgp::PeerConfig;
-use emulate::dhcp::DhcpConfig;
-use emulate::dhcp6::Dhcp6Config;
-use emulate::lacp::LacpConfig;
-use emulate::lldp::Advert;
-use emulate::pppoe::PppoeConfig;
-use emulate::vrrp::VrrpConfig;
+use crate::protocols::PartPlan;
+pub use crate::protocols::plans::*;
+pub use crate::protocols::{Prefixes, Routing};
 use field::{Choice, Vary};
-use isis::RouterConfig as IsisRouterConfig;
-use ospf::RouterConfig;
 use replay::{CaptureReport, Flows, LoopAddresses, TooLong, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +82,14 @@ pub enum Polling {
 }
 
 impl Plan {
+    /// The first entry under `sessions` that has secrets of its connections written to a file.
+    pub fn key_log_entry(&self) -> Option<&str> {
+        let mut entries = self.sessions.iter().map(|entry| &entry.session);
+        let logged =
+            |entry: &&session::plan::SessionPlan| entry.tls.as_ref().is_some_and(|tls| tls.key_log.is_some());
+        entries.find(logged).map(|entry| entry.name.as_str())
+    }
+
     /// The plan of a receiver, at one port, of streams that another process sends by this plan: the same seed and the
     /// streams' positions identify its packets. `time` is the maximum time to listen.
     #[must_use]
@@ -146,14 +149,53 @@ impl Plan {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
         let sides =
             self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
-        let speaks = |port: &&PortPlan| port.bgp.is_some() || port.ospf.is_some() || port.isis.is_some();
-        let speakers = self.ports.iter().filter(speaks).map(|_| ORDINARY_FRAME);
+        let routing = self.ports.iter().filter(|port| port.routing().next().is_some());
+        let speakers = routing.map(|_| ORDINARY_FRAME);
         streams.chain(sides.map(SidePlan::frame_len_needed)).chain(speakers).max().unwrap_or(0)
     }
 }
 
+/// The plan of a port: the fields of `last` come after the protocols.
+macro_rules! port_plan {
+    (
+        [$($(#[doc = $about:literal])* $key:ident: $part:ident => $plan:ident;)*]
+        $(#[doc = $port_about:literal])* pub struct PortPlan { $($first:tt)* } last { $($last:tt)* }
+    ) => {
+        $(#[doc = $port_about])*
+        #[derive(Debug, Clone, Default)]
+        pub struct PortPlan {
+            $($first)*
+            $($(#[doc = $about])* pub $key: Option<$plan>,)*
+            $($last)*
+        }
+
+        impl PortPlan {
+            /// The control protocols of its hosts that advertise routes.
+            pub fn routing(&self) -> impl Iterator<Item = &dyn Routing> {
+                [$(self.$key.as_ref().and_then(PartPlan::routing)),*].into_iter().flatten()
+            }
+
+            /// The same, to change them.
+            pub fn routing_mut(&mut self) -> impl Iterator<Item = &mut dyn Routing> {
+                [$(self.$key.as_mut().and_then(PartPlan::routing_mut)),*].into_iter().flatten()
+            }
+
+            /// Keys in the profile of control protocols that advertise routes, in words.
+            pub fn routing_keys() -> String {
+                let all = [$((stringify!($key), <$plan as PartPlan>::ROUTES)),*].into_iter();
+                either(all.filter(|(_, routes)| *routes).map(|(key, _)| format!("'{key}'")).collect())
+            }
+
+            /// Leaves all protocols out.
+            fn silence_protocols(&mut self) {
+                $(self.$key = None;)*
+            }
+        }
+    };
+}
+
+crate::protocols::with_protocols! { port_plan! {
 /// A port and the hosts emulated behind it.
-#[derive(Debug, Clone, Default)]
 pub struct PortPlan {
     /// The port's name in the profile.
     pub name: String,
@@ -173,35 +215,32 @@ pub struct PortPlan {
     pub capture: Option<CapturePlan>,
     /// The network namespace that is its hosts' control plane.
     pub punt: Option<PuntPlan>,
-    /// DHCP clients behind it.
-    pub dhcp: Option<DhcpPlan>,
-    /// DHCPv6 clients behind it.
-    pub dhcpv6: Option<Dhcp6Plan>,
-    /// PPPoE clients behind it.
-    pub pppoe: Option<PppoePlan>,
-    /// Multicast groups its own host is a member of.
-    pub multicast: Option<MulticastPlan>,
-    /// Data that its hosts advertise.
-    pub lldp: Option<LldpPlan>,
-    /// The lag it belongs to.
-    pub lacp: Option<LacpPlan>,
-    /// BGP sessions of its hosts.
-    pub bgp: Option<BgpPlan>,
-    /// OSPF routers among its hosts.
-    pub ospf: Option<OspfPlan>,
-    /// IS-IS routers among its hosts.
-    pub isis: Option<IsisPlan>,
-    /// Virtual routers among its hosts.
-    pub vrrp: Option<VrrpPlan>,
+}
+last {
     /// Maximum rate of the port, packets or bits per second, regardless of the streams' rates. Set by the owner of the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
+}
+} }
+
+/// Several words, of which any is meant: `a, b or c`.
+fn either(words: Vec<String>) -> String {
+    match &words[..] {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        all => all.concat(),
+    }
 }
 
 impl PortPlan {
     /// The port's own host.
     pub fn own(&self) -> &HostPlan {
         &self.hosts[0]
+    }
+
+    /// Takes all that its hosts do by themselves from it, for a part of a run at whose ports it is not.
+    pub fn silence(&mut self) {
+        self.silence_protocols();
+        (self.punt, self.capture, self.stamps) = (None, None, None);
     }
 
     /// Whether clients behind it, who are its hosts, get their addresses when a trial begins.
@@ -220,39 +259,6 @@ impl PortPlan {
     }
 }
 
-/// DHCP clients behind a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DhcpPlan {
-    /// The clients; their hardware addresses only if they are given.
-    pub config: DhcpConfig,
-    /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
-    pub has_macs: bool,
-    /// Time limit for all clients to get an address.
-    pub timeout: Nanos,
-}
-
-/// DHCPv6 clients behind a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dhcp6Plan {
-    /// The clients; their hardware addresses only if they are given.
-    pub config: Dhcp6Config,
-    /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
-    pub has_macs: bool,
-    /// Maximum time until all have their requested leases.
-    pub timeout: Nanos,
-}
-
-/// PPPoE clients behind a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PppoePlan {
-    /// The clients; their hardware addresses only if they are given.
-    pub config: PppoeConfig,
-    /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
-    pub has_macs: bool,
-    /// Time limit for all clients to get a session.
-    pub timeout: Nanos,
-}
-
 /// Assignment of what clients' streams need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientsBy {
@@ -260,123 +266,6 @@ pub enum ClientsBy {
     Dhcp,
     /// Addresses and sessions by PPPoE.
     Pppoe,
-}
-
-/// The multicast groups of a host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MulticastPlan {
-    /// Whether it uses only IGMPv2.
-    pub igmp_v2: bool,
-    /// Whether it uses only MLDv1.
-    pub mld_v1: bool,
-    /// Groups joined or left in a second, at most.
-    pub rate: u32,
-    /// Groups to join, and when.
-    pub memberships: Vec<MembershipPlan>,
-    /// Seed of the spread of its reports.
-    pub seed: u64,
-}
-
-/// LLDP agents of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LldpPlan {
-    /// The agents: the index of each one's host, and its advertisement.
-    pub agents: Vec<(usize, Advert)>,
-    /// From one LLDPDU to the next.
-    pub interval: Nanos,
-    /// Time to live of advertised data, s.
-    pub ttl_s: u16,
-}
-
-/// A port of a lag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LacpPlan {
-    /// Number of its lag, from 0.
-    pub lag: usize,
-    /// Name of its lag.
-    pub name: String,
-    /// The LACP actor; without its hardware address, and its system only if that is given.
-    pub config: LacpConfig,
-    /// Whether the system in `config` is the profile's; if not, it is the hardware address of the lag's first port.
-    pub has_system: bool,
-    /// Time limit for the port to be distributing.
-    pub wait: Nanos,
-}
-
-/// BGP sessions of a port's hosts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BgpPlan {
-    /// The speakers and their peers; the hosts are the port's.
-    pub peers: Vec<PeerConfig>,
-    /// Of each, the neighbour of its host that leads to the peer: often the peer itself.
-    pub hops: Vec<IpAddr>,
-    /// Connections opened in a second, at most.
-    pub rate: u32,
-    /// Maximum time until all sessions are established and all routes advertised.
-    pub timeout: Nanos,
-    /// Time to wait after that.
-    pub settle: Nanos,
-    /// Whether traffic also starts without a session, and immediately when one has ended: the test examines whether the
-    /// device keeps them.
-    pub may_fail: bool,
-    /// Seed of what is random.
-    pub seed: u64,
-}
-
-/// OSPF routers of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OspfPlan {
-    /// The routers; their hosts are the port's.
-    pub routers: Vec<RouterConfig>,
-    /// LSAs that a router floods in a second, at most.
-    pub rate: u32,
-    /// Maximum time until all adjacencies are full and all routes advertised.
-    pub timeout: Nanos,
-    /// Time to wait after that.
-    pub settle: Nanos,
-    /// Seed of what is random.
-    pub seed: u64,
-}
-
-/// IS-IS routers of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IsisPlan {
-    /// The routers; their hosts are the port's.
-    pub routers: Vec<IsisRouterConfig>,
-    /// LSPs that a router floods in a second at a level, at most.
-    pub rate: u32,
-    /// Maximum time until all adjacencies are up and all routes advertised.
-    pub timeout: Nanos,
-    /// Time to wait after that.
-    pub settle: Nanos,
-    /// Seed of what is random.
-    pub seed: u64,
-}
-
-/// Virtual routers of a port.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VrrpPlan {
-    /// The routers; their hosts are the port's.
-    pub routers: Vec<VrrpConfig>,
-    /// Maximum time until all are elected.
-    pub timeout: Nanos,
-}
-
-/// Groups that are joined together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MembershipPlan {
-    /// The first group.
-    pub first: IpAddr,
-    /// The last one.
-    pub last: IpAddr,
-    /// Whether all sources but `sources` are wanted; otherwise only those.
-    pub exclude: bool,
-    /// Of the groups' family.
-    pub sources: Arc<[IpAddr]>,
-    /// When they are joined, after the start of traffic; zero is before it.
-    pub join: Nanos,
-    /// When they are left, after the start of traffic; `None` is after its end.
-    pub leave: Option<Nanos>,
 }
 
 /// A host emulated behind a port.

@@ -1,9 +1,10 @@
-//! docs/reference.md matches the schema and the catalogue.
+//! The schema matches the types, and docs/reference.md the schema and the catalogue.
 //!
-//! After a deliberate change of either, run with `UPDATE_GOLDEN=1` and read the difference.
+//! After a deliberate change of one of them, run with `UPDATE_GOLDEN=1` and read the difference.
 
 #![allow(clippy::disallowed_methods)]
 
+use profile::document::Document;
 use profile::{GENOME, MIXES};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -25,8 +26,19 @@ answers by task, and [sessions](sessions.md) explains sessions.
 ";
 
 #[test]
+fn the_schema_is_up_to_date() {
+    let text = format!("{:#}\n", profile::document_schema::<Document>());
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema.json");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&golden, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&golden).unwrap();
+    assert!(text == found, "schema.json is out of date; run with UPDATE_GOLDEN=1");
+}
+
+#[test]
 fn the_reference_is_up_to_date() {
-    let schema = profile::schema();
+    let schema = &profile::document_schema::<Document>();
     let mut page = INTRODUCTION.to_owned();
     page += &profile_section(schema);
     page += &formats_section(schema);

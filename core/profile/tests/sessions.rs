@@ -6,8 +6,8 @@ use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
     AppPlan, AtEnd, By, Carrier, Content, Delay, DnsHttps, Expect, GrpcExpect, GrpcKind, GrpcStatus,
-    HttpBody, HttpPath, Method, Op, OpenRate, PairOrder, Part, RequestBody, SelectionOrder, ServerIdentity,
-    SessionPlan, Size, TlsVerify, Values, WebsocketExpect, WebsocketKind,
+    HttpBody, HttpPath, HttpVersion, Method, Op, OpenRate, PairOrder, Part, RequestBody, SelectionOrder,
+    ServerIdentity, SessionPlan, Size, TlsVerify, Values, WebsocketExpect, WebsocketKind,
 };
 use std::net::IpAddr;
 use tcp::{Congestion, TimeWait};
@@ -565,19 +565,57 @@ fn dns_goes_over_https_if_told() {
     assert!(!plan.is_quic() && tls.tls12 && tls.tls13 && tls.alpn == ["h2"], "{tls:?}");
     assert_eq!((plan.carrier, plan.servers.ports.clone()), (Carrier::Tcp, 443..=443));
     assert_eq!(tls.client.server_name, Some(Content::bytes("eagre.test")));
-    let https =
-        DnsHttps { method: Method::Post, path: "/dns-query".to_owned(), host: Content::bytes("eagre.test") };
+    let https = DnsHttps {
+        version: HttpVersion::Two,
+        method: Method::Post,
+        path: "/dns-query".to_owned(),
+        host: Content::bytes("eagre.test"),
+    };
     assert_eq!(of(&plan), (1, false, https));
     let keys = "streams_per_connection: 9, padding: true, method: GET, path: '/q?a=b', host: c.test";
     let plan = told(&format!("app: {{dns: {{names: a.test, {keys}}}}}, tls: {{versions: 1.3}}"));
     let tls = plan.tls.as_ref().unwrap();
     assert!(!tls.tls12 && tls.client.server_name == Some(Content::bytes("c.test")), "{tls:?}");
-    let https = DnsHttps { method: Method::Get, path: "/q?a=b".to_owned(), host: Content::bytes("c.test") };
+    let https = DnsHttps {
+        version: HttpVersion::Two,
+        method: Method::Get,
+        path: "/q?a=b".to_owned(),
+        host: Content::bytes("c.test"),
+    };
     assert_eq!(of(&plan), (9, true, https));
     let clear = told("tls: false, app: {dns: {names: a.test}}");
     assert!(clear.tls.is_none() && clear.servers.ports == (80..=80));
     let example = include_str!("../../../examples/dns-over-https.yaml");
     assert!(load(example).unwrap().sessions.iter().all(|entry| entry.session.tls.is_some()));
+    for (version, alpn, carrier) in [
+        ("1.1", &["http/1.1"][..], Carrier::Tcp),
+        ("2", &["h2"], Carrier::Tcp),
+        ("auto", &["h2", "http/1.1"], Carrier::Tcp),
+        ("3", &["h3"], Carrier::Udp),
+    ] {
+        let plan = told(&format!("app: {{dns: {{names: a.test, version: {version}}}}}"));
+        assert_eq!((plan.carrier, plan.is_quic()), (carrier, carrier == Carrier::Udp), "{version}");
+        assert_eq!(
+            (plan.tls.as_ref().unwrap().alpn.clone(), plan.servers.ports.clone()),
+            (alpn.iter().map(ToString::to_string).collect(), 443..=443)
+        );
+    }
+    let plan = told("quic: {retry: true, key_update: 9}, app: {dns: {names: a.test, version: 3}}");
+    assert_eq!((plan.quic.retry, plan.quic.client.key_update), (true, Some(9)));
+}
+
+/// WebSocket over HTTP/3 goes over QUIC, and has its options.
+#[test]
+fn websocket_goes_over_http3_if_told() {
+    let ends = "client: {port: west}, server: {port: east}, open: max";
+    let plan =
+        entry(&format!("{ends}, quic: {{migrate: {{every: 1s}}}}, app: {{websocket: {{version: 3}}}}"))
+            .session;
+    let tls = plan.tls.as_ref().unwrap();
+    assert!(plan.is_quic() && tls.tls13 && !tls.tls12 && tls.alpn == ["h3"], "{tls:?}");
+    assert_eq!((plan.servers.ports.clone(), plan.quic.client.migrate.is_some()), (443..=443, true));
+    let AppPlan::Websocket(websocket) = &plan.mix.members[0].app else { panic!() };
+    assert_eq!(websocket.version, HttpVersion::Three);
 }
 
 /// RFC 1035 section 4.2, RFC 7858 section 3.1, RFC 9250 section 4.1.1, RFC 8484 section 8.1.
@@ -850,4 +888,23 @@ fn the_captured_conversation_is_the_one_above() {
     let said: Vec<Content> =
         MAIL.iter().filter(|(by, _)| *by).map(|(_, text)| Content::bytes(text)).collect();
     assert_eq!(sent, said.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn stamp_has_its_port_and_its_times() {
+    let session = |app: &str| {
+        entry(&format!("client: {{port: west}}, server: {{port: east}}, open: max, app: {app}")).session
+    };
+    let usual = session("stamp");
+    let AppPlan::Stamp(plan) = &usual.mix.members[0].app else { panic!() };
+    assert_eq!((usual.servers.ports, usual.carrier), (862..=862, Carrier::Udp));
+    assert_eq!((plan.packets, plan.interval), (Some(10), Some(Nanos::from_millis(100))));
+    assert_eq!((plan.length, plan.is_stateful, plan.wait), (44, false, Nanos::from_secs(1)));
+    let told = session(
+        "{stamp: {packets: endless, size: 150B, reflector: stateful, timestamps: ptp, wait: 2s, key: 000102030405060708090a0b0c0d0e0f}}, \
+         request_rate: 100/s",
+    );
+    let AppPlan::Stamp(plan) = &told.mix.members[0].app else { panic!() };
+    assert_eq!((plan.packets, plan.interval, plan.length), (None, None, 150));
+    assert_eq!((plan.is_stateful, plan.wait, plan.form.base()), (true, Nanos::from_secs(2), 112));
 }

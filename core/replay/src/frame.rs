@@ -3,7 +3,7 @@
 use crate::checksums::{ChecksumReport, Checksums, repair};
 use crate::length::{Fit, Fitted, TooLong, fit};
 use crate::{LONGEST, ReplayError, SHORTEST, TracePacket};
-use pcap::{Capture, NoFrame};
+use pcap::{Capture, NoFrame, Record};
 use std::collections::BTreeMap;
 use units::Nanos;
 use wire::is_vlan_type;
@@ -86,6 +86,8 @@ impl CaptureReport {
 #[derive(Debug, Clone)]
 pub struct Frames {
     pub(crate) all: Vec<Frame>,
+    /// The first one's time by the clock of its capture.
+    began: Nanos,
     /// Packets of the capture that were left out or modified.
     pub report: CaptureReport,
 }
@@ -115,28 +117,62 @@ impl Frame {
 }
 
 impl Frames {
-    /// The frames of a capture. Fails if none is left, or if one refuses the capture.
-    pub fn new(capture: &Capture, options: &CaptureOptions) -> Result<Self, ReplayError> {
-        if capture.records.is_empty() {
+    /// The frames of a capture. Fails if none is left, or if one refuses the capture. Bytes that are sent as they were captured
+    /// are moved, not copied.
+    pub fn of(mut capture: Capture, options: &CaptureOptions) -> Result<Self, ReplayError> {
+        let records = std::mem::take(&mut capture.records);
+        if records.is_empty() {
             return Err(ReplayError::Empty { damage: capture.warnings.first().cloned() });
         }
-        let mut frames =
-            Self { all: Vec::with_capacity(capture.records.len()), report: CaptureReport::default() };
+        let (all, report) = (Vec::with_capacity(records.len()), CaptureReport::default());
+        let mut frames = Self { all, began: Nanos::ZERO, report };
         let mut latest = Nanos::ZERO;
-        for (index, record) in capture.records.iter().enumerate() {
-            frames.take(capture, index, options)?;
-            if record.at < latest {
+        for (index, record) in records.into_iter().enumerate() {
+            let at = record.at;
+            frames.take(&capture, index, record, options)?;
+            if at < latest {
                 let (n, first) = frames.report.backward;
                 frames.report.backward = (n + 1, if n == 0 { index as u64 + 1 } else { first });
             }
-            latest = latest.max(record.at);
+            latest = latest.max(at);
         }
         if frames.all.is_empty() {
             return Err(ReplayError::NothingLeft { report: Box::new(frames.report) });
         }
-        frames.all.sort_by_key(|frame| frame.at);
+        if frames.report.backward.0 > 0 {
+            frames.all.sort_by_key(|frame| frame.at);
+        }
+        frames.began = frames.all.first().map_or(Nanos::ZERO, |frame| frame.at);
         frames.count_from_zero(options.gap_max);
         Ok(frames)
+    }
+
+    /// Adds the frames of a capture of the other side, by the same clock: its own frames are of interface 0 from now on, the other's
+    /// of interface 1. In neither a gap may have been shortened: it is done here. Returns the time between the captures if they do not
+    /// overlap. The report is that of this capture, but for its gaps.
+    pub fn join(&mut self, other: Self, gap_max: Option<Nanos>) -> Option<Nanos> {
+        let [first, last] = [&*self, &other].map(|frames| {
+            let took = frames.all.last().map_or(Nanos::ZERO, |frame| frame.at);
+            (frames.began, frames.began.saturating_add(took))
+        });
+        let began = first.0.min(last.0);
+        let apart = last.0.since(first.1).max(first.0.since(last.1));
+        for frame in &mut self.all {
+            (frame.at, frame.interface) = (frame.at.saturating_add(first.0.since(began)), 0);
+        }
+        self.all.extend(other.all.into_iter().map(|frame| {
+            let at = frame.at.saturating_add(last.0.since(began));
+            Frame { at, interface: 1, ..frame }
+        }));
+        self.all.sort_by_key(|frame| frame.at);
+        self.began = began;
+        self.count_from_zero(gap_max);
+        Some(apart).filter(|apart| *apart > Nanos::ZERO)
+    }
+
+    /// The same of a capture that is needed afterwards.
+    pub fn new(capture: &Capture, options: &CaptureOptions) -> Result<Self, ReplayError> {
+        Self::of(capture.clone(), options)
     }
 
     /// Number of frames.
@@ -149,10 +185,16 @@ impl Frames {
         self.all.is_empty()
     }
 
-    fn take(&mut self, capture: &Capture, index: usize, options: &CaptureOptions) -> Result<(), ReplayError> {
-        let record = &capture.records[index];
+    fn take(
+        &mut self,
+        capture: &Capture,
+        index: usize,
+        record: Record,
+        options: &CaptureOptions,
+    ) -> Result<(), ReplayError> {
+        let (at, interface) = (record.at, record.interface);
         self.report.packets += 1;
-        let framed = match pcap::frame(capture, record) {
+        let framed = match pcap::into_frame(capture, record) {
             Ok(framed) => framed,
             Err(reason) if options.skip_unsendable => {
                 *self.report.unsendable.entry(reason).or_default() += 1;
@@ -170,9 +212,8 @@ impl Frames {
         if bytes.len() as u64 >= u64::from(original_len) {
             repair(&mut bytes, options.checksums, &mut self.report.checksums);
         }
-        let interface = record.interface;
         let mut push = |bytes: Vec<u8>, original_len| {
-            self.all.push(Frame { at: record.at, interface, bytes, original_len });
+            self.all.push(Frame { at, interface, bytes, original_len });
         };
         let whole = bytes.len();
         let longest = options.mtu.map_or(LONGEST, |mtu| LONGEST.min(mtu + link_len(&bytes)));

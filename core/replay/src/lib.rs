@@ -75,7 +75,7 @@ impl Trace {
 
     /// All frames of a capture as one trace.
     pub fn of(frames: Frames) -> Self {
-        let mut trace = Self::default();
+        let mut trace = Self { packets: Vec::with_capacity(frames.all.len()), ..Self::default() };
         for (place, frame) in frames.all.into_iter().enumerate() {
             trace.push(frame.into_packet(place));
         }
@@ -87,16 +87,19 @@ impl Trace {
     /// again; `how` determines the treatment of all others. Pieces leave at the instant of the whole.
     pub fn fit(&mut self, longest: usize, how: TooLong) -> Result<Fitted, ReplayError> {
         let mut fitted = Fitted::default();
+        if self.packets.iter().all(|packet| packet.bytes.len() <= longest) {
+            self.packets.iter_mut().for_each(|packet| packet.original_len = packet.bytes.len() as u32);
+            return Ok(fitted);
+        }
         let mut packets = Vec::with_capacity(self.packets.len());
-        for (index, packet) in std::mem::take(&mut self.packets).into_iter().enumerate() {
-            let whole = packet.bytes.len();
+        for (index, mut packet) in std::mem::take(&mut self.packets).into_iter().enumerate() {
+            let mut captured = std::mem::take(&mut packet.bytes);
+            let whole = captured.len();
+            if packet.is_filled {
+                captured.truncate(longest);
+            }
             let made =
                 |bytes: Vec<u8>| TracePacket { original_len: bytes.len() as u32, bytes, ..packet.clone() };
-            let captured = if packet.is_filled {
-                packet.bytes[..whole.min(longest)].to_vec()
-            } else {
-                packet.bytes.clone()
-            };
             match length::fit(captured, whole as u32, longest, how, index as u32) {
                 length::Fit::Fits(bytes) => packets.push(made(bytes)),
                 length::Fit::Cut(bytes) => {

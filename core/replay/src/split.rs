@@ -82,8 +82,10 @@ impl fmt::Display for Network {
 /// Fails if there are packets but none of a client, unless clients are identified by the first packet. A packet of
 /// undetermined side goes with the last packet of its hardware address, or to the first port; see [`Trace::guessed`].
 pub fn split(frames: Frames, by: &SplitBy) -> Result<[Trace; 2], ReplayError> {
-    let mut traces = [Trace::default(), Trace::default()];
     let sides = sides(&frames.all, by);
+    let of_clients = sides.iter().filter(|(side, _)| *side == Side::Client).count();
+    let room = |n| Trace { packets: Vec::with_capacity(n), ..Trace::default() };
+    let mut traces = [room(of_clients), room(sides.len() - of_clients)];
     for (place, (frame, (side, is_known))) in frames.all.into_iter().zip(sides).enumerate() {
         let trace = &mut traces[side as usize];
         trace.guessed += u64::from(!is_known);

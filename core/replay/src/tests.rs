@@ -1,5 +1,5 @@
 use crate::testing::*;
-use crate::{CaptureOptions, Frames, TooLong, Trace, speed_up};
+use crate::{CaptureOptions, Frames, SplitBy, TooLong, Trace, speed_up, split};
 use pcap::{Capture, RAW_IP};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
@@ -16,6 +16,35 @@ fn a_trace_begins_at_zero_and_is_in_order() {
     let lengths: Vec<_> = trace.packets.iter().map(|p| (p.bytes[0], p.bytes.len(), p.original_len)).collect();
     assert_eq!(lengths, [(2, 60, 60), (3, 60, 60), (1, 100, 100)]);
     assert_eq!((trace.cut, trace.guessed), (0, 0));
+}
+
+#[test]
+fn captures_of_both_sides_are_aligned_by_their_times() {
+    let of = |begin: u64, bytes: &[u8]| {
+        let mut capture = capture(bytes.iter().map(|byte| vec![*byte; 60]));
+        for (place, record) in capture.records.iter_mut().enumerate() {
+            record.at = Nanos(begin + 100 * place as u64);
+        }
+        Frames::of(capture, &CaptureOptions::default()).unwrap()
+    };
+    let sent = |frames: Frames| {
+        let [clients, servers] = split(frames, &SplitBy::Interface(0)).unwrap();
+        assert_eq!(clients.span, servers.span);
+        [clients, servers].map(|trace| trace.packets.iter().map(|p| (p.at.0, p.bytes[0])).collect::<Vec<_>>())
+    };
+    // The second begins earlier, or later.
+    for (begin, clients, servers) in [(950, [50, 150], [0, 100]), (1_030, [0, 100], [30, 130])] {
+        let mut frames = of(1_000, &[1, 2]);
+        assert_eq!(frames.join(of(begin, &[3, 4]), None), None);
+        let all = [clients, servers].into_iter().zip([[1, 2], [3, 4]]);
+        let expected: Vec<Vec<_>> = all.map(|(at, bytes)| at.into_iter().zip(bytes).collect()).collect();
+        assert_eq!(sent(frames)[..], expected);
+    }
+    // They do not overlap.
+    let mut frames = of(1_000, &[1, 2]);
+    assert_eq!(frames.join(of(5_100, &[3]), Some(Nanos(500))), Some(Nanos(4_000)));
+    assert_eq!(frames.report.gaps, (1, Nanos(3_500)));
+    assert_eq!(sent(frames), [vec![(0, 1), (100, 2)], vec![(600, 3)]]);
 }
 
 #[test]

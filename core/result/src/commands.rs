@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolAction {
-    /// Advertises BGP, OSPF and IS-IS routes, regardless of their times in the profile.
+    #[doc = concat!("Advertises ", hosts_in_words!(routing), " routes, regardless of their times in the profile.")]
     #[default]
     Advertise,
-    /// Withdraws BGP, OSPF and IS-IS routes.
+    #[doc = concat!("Withdraws ", hosts_in_words!(routing), " routes.")]
     Withdraw,
-    /// Brings up BGP sessions, OSPF and IS-IS adjacencies that were taken down; virtual routers take part again.
+    #[doc = concat!("Brings up ", hosts_in_words!(sessions), " that were taken down; virtual routers take part again.")]
     Up,
-    /// Takes BGP sessions, OSPF and IS-IS adjacencies down until `up`; virtual routers leave.
+    #[doc = concat!("Takes ", hosts_in_words!(sessions), " down until `up`; virtual routers leave.")]
     Down,
-    /// Ends BGP sessions without a NOTIFICATION, like a restarting speaker, and establishes them again after `delay_s`.
+    #[doc = concat!("Ends ", hosts_in_words!(restarts), ", like a restarting speaker, and establishes them again after `delay_s`.")]
     Restart,
     /// Renews the leases of DHCP clients; DHCP clients without an address and PPPoE clients without a session try to
     /// get one.
@@ -41,7 +41,7 @@ pub struct NewProtocolChange {
     /// Name of the port in the profile. Default: every port with a protocol that the action applies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// BGP peers, OSPF, IS-IS and virtual routers: their names in the profile, or addresses of their hosts. Default: all.
+    #[doc = concat!(hosts_in_words!(peers), ": their names in the profile, or addresses of their hosts. Default: all.")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
     /// Names of routes in the profile. Default: all of the peers.

@@ -1,9 +1,9 @@
 //! The documents themselves.
 
 use crate::{
-    AchievedResult, AgentResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, LossResult,
-    MachineResult, Named, OverallResult, PortResult, ProtocolResult, RateChange, SessionResult, SimResult,
-    StreamResult, Verdict, WorkerResult,
+    AchievedResult, AgentResult, CaptureResult, ClearedResult, ClockResult, CriterionResult, LatencyResult,
+    LossResult, MachineResult, Named, OverallResult, PortResult, ProtocolResult, RateChange, SessionResult,
+    SimResult, StreamResult, Verdict, WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -49,6 +49,9 @@ part! {
         /// Load on the tester's machine from other processes; absent in a simulated trial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         machine: Option<MachineResult> = PART;
+        /// Since when the numbers count, if counters were set to zero during the trial.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cleared: Option<ClearedResult> = PART;
         /// Rate changes during the trial, in order. `requested_pps` keeps the profile's value.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         rate_changes: Vec<RateChange> = PART;
@@ -89,6 +92,11 @@ impl ResultDocument {
         let lost = self.captures.iter().filter_map(|(port, capture)| Some((port, capture.error.as_ref()?)));
         let lost: Vec<String> = lost.map(|(port, error)| format!("capture on {port}: {error}")).collect();
         (!lost.is_empty()).then(|| lost.join("\n"))
+    }
+
+    /// Time that counts and rates cover, s: all traffic, or since counters were set to zero.
+    pub fn counted_s(&self) -> f64 {
+        self.cleared.as_ref().map_or(self.duration_s, |cleared| cleared.counted_s)
     }
 
     /// Which machines were lost while the run continued on the others, and when; `None` if none was.
@@ -133,8 +141,11 @@ part! {
 }
 
 part! {
-    /// Counts since the start of a running trial.
+    /// Counts since the start of a running trial, or since counters were set to zero.
     pub struct TotalDocument {
+        /// Since when they count, if counters were set to zero.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cleared: Option<ClearedResult> = PART;
         /// Ports by name.
         ports: Named<PortResult> = PART.by(&[Key::Port]);
         /// Streams by name. `lost` includes packets in flight.

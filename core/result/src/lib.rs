@@ -15,60 +15,44 @@
 
 #[macro_use]
 mod numbers;
-mod bgp;
+#[macro_use]
+mod protocols;
 mod commands;
-mod dhcp;
 mod document;
-mod isis;
-mod lacp;
-mod lldp;
 pub mod merge;
-mod multicast;
-mod ospf;
 mod overall;
 mod port;
-mod pppoe;
 mod session;
 mod standing;
-mod states;
 mod stream;
 mod trial;
-mod vrrp;
 
-pub use bgp::{AsPathPart, BgpPeerState, BgpResult, BgpRouteState, GracefulRestartState};
 pub use commands::{NewProtocolChange, ProtocolAction};
-pub use dhcp::{DhcpClientState, DhcpResult, Dhcpv6ClientState, Dhcpv6Result};
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
-pub use isis::{IsisLevelCounts, IsisLspState, IsisNeighbourState, IsisResult, IsisRouterState};
-pub use lacp::{LacpEndResult, LacpPortState, LacpResult};
-pub use lldp::{LldpNeighbourResult, LldpPortState, LldpResult, LldpTlvResult};
-pub use multicast::{GroupState, MulticastResult};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
-pub use ospf::{OspfLsaCounts, OspfLsaState, OspfPacketCounts, OspfResult, OspfRouterState};
 pub use overall::Overall;
 pub use port::{KernelRxResult, NeighbourMoveResult, PortResult, StampsResult};
-pub use pppoe::{PppoeClientState, PppoeResult};
+pub use protocols::*;
 pub use session::{
     AltSvcResult, CompressionResult, CookieResult, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES,
     Http2Result, Http3Result, PartResult, PhaseResult, QuicResult, RedirectResult, SessionResult,
-    SideDetails, SideResult, TlsResult, WebsocketResult,
+    SideDetails, SideResult, StampResult, TlsResult, WebsocketResult,
 };
 pub use standing::{Doubt, Standing};
-pub use states::{ProtocolCounts, ProtocolStates};
 pub use stream::{
     BY_MARK, DAMAGE, DamageResult, DamagedPlace, EgressResult, JitterResult, LatencyResult, OutageResult,
     OutagesResult, PacingResult, PathResult, ReplayResult, SpreadResult, StreamResult, UndisturbedResult,
 };
 pub use trial::{
-    AchievedPart, AchievedResult, AgentResult, CaptureResult, ClockResult, CoreMove, CriterionResult,
-    HoldsResult, LossResult, MachineResult, Meaning, Outcome, OverallResult, ProcessUsage, ProtocolResult,
-    RateChange, SimResult, Verdict, WorkerResult,
+    AchievedPart, AchievedResult, AgentResult, CaptureResult, ClearedResult, ClockResult, CoreMove,
+    CriterionResult, HoldsResult, LossResult, MachineResult, Meaning, Outcome, OverallResult, ProcessUsage,
+    ProtocolResult, RateChange, SimResult, Verdict, WorkerResult,
 };
-pub use vrrp::{VrrpChangeResult, VrrpResult, VrrpRouterResult, VrrpRouterState};
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
+use serde::de::DeserializeOwned;
 
 /// Name of the result document's format.
 pub const SCHEMA: &str = "eagre.result/1";
@@ -84,16 +68,22 @@ pub fn schema_settings() -> SchemaSettings {
     SchemaSettings::default().for_serialize().with_transform(RecursiveTransform(without_default))
 }
 
-fn written<T: JsonSchema>() -> serde_json::Value {
+/// Reads a document of this crate from a JSON value. It goes through its text: documents are large, and so the program has one reader
+/// of them and not another for values.
+///
+/// # Errors
+/// It is no such document.
+pub fn read<T: DeserializeOwned>(value: &serde_json::Value) -> serde_json::Result<T> {
+    serde_json::from_slice(&serde_json::to_vec(value)?)
+}
+
+/// JSON Schema of a document as this version writes it.
+pub fn schema_of<T: JsonSchema>() -> serde_json::Value {
     schema_settings().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// JSON Schema of the result document.
-pub fn schema() -> serde_json::Value {
-    written::<ResultDocument>()
-}
-
-/// JSON Schema of the interval document.
-pub fn interval_schema() -> serde_json::Value {
-    written::<IntervalDocument>()
-}
+/// JSON Schema of the result document, as JSON. The test `catalogue` writes it from the types: a program that has the file needs
+/// nothing that makes schemas.
+pub const RESULT_SCHEMA_TEXT: &str = include_str!("../result.schema.json");
+/// JSON Schema of the interval document, as [`RESULT_SCHEMA_TEXT`].
+pub const INTERVAL_SCHEMA_TEXT: &str = include_str!("../interval.schema.json");

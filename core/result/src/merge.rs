@@ -6,6 +6,8 @@
 //!
 //! Not here: times of groups whose streams arrive at several machines, which follow from histograms: `engine` adds those up.
 
+mod rates;
+
 use crate::{
     AgentResult, HoldsResult, IntervalDocument, Named, PortResult, ResultDocument, SessionResult,
     StreamResult, TotalDocument, Verdict,
@@ -39,6 +41,8 @@ impl Shares {
     pub fn total(&self, parts: &[&TotalDocument], times: Option<&GroupTimes>) -> TotalDocument {
         let streams = self.streams(&each(parts, |part| &part.streams), true);
         TotalDocument {
+            // Refused in a run of several parts.
+            cleared: None,
             ports: self.ports(&each(parts, |part| &part.ports)),
             groups: self.groups(&each(parts, |part| &part.groups), Some(&streams), times),
             sessions: self.sessions(&each(parts, |part| &part.sessions)),
@@ -93,12 +97,7 @@ impl Shares {
             interrupted: parts.iter().any(|part| part.interrupted),
             captures: parts.iter().flat_map(|part| part.captures.clone()).collect(),
             protocols: parts.iter().flat_map(|part| part.protocols.iter().cloned()).collect(),
-            rate_changes: parts
-                .iter()
-                .map(|part| &part.rate_changes)
-                .max_by_key(|all| all.len())
-                .cloned()
-                .unwrap_or_default(),
+            rate_changes: rates::common(parts),
             criteria: Vec::new(),
             achieved: None,
             overall: None,
@@ -187,6 +186,7 @@ impl Shares {
             verdict.faults.extend(named(&own.faults));
             verdict.notes.extend(named(&own.notes));
         }
+        verdict.notes.extend(rates::late(&self.parts, parts, &merged.rate_changes));
         if let Some(incomplete) = merged.incomplete() {
             verdict.valid = false;
             verdict.faults.insert(0, incomplete.clone());

@@ -547,8 +547,7 @@ mod tests {
             (Some(3.0), None)
         );
         assert_eq!(serde_json::to_string(&document).unwrap(), r#"{"rows":{"a":{"new_faults":3},"old":{}}}"#);
-        let schema =
-            crate::schema_settings().into_generator().into_root_schema_for::<NewDocument>().to_value();
+        let schema = crate::schema_of::<NewDocument>();
         let about = &schema["$defs"]["NewRow"]["properties"]["new_faults"]["description"];
         assert_eq!(about, "Frames with a new fault.");
     }

@@ -127,7 +127,8 @@ impl ResultDocument {
             })
             .sum();
         let entries = self.sessions.iter().map(|(name, entry)| {
-            (name, entry.seen.attempted as f64 - entry.seen.completed as f64, entry.seen.completed as f64)
+            let asked = entry.seen.attempted + entry.seen.open_at_clear.unwrap_or(0);
+            (name, asked.saturating_sub(entry.seen.completed) as f64, entry.seen.completed as f64)
         });
         let sessions: f64 = entries
             .map(|(name, missing, done)| {

@@ -1,11 +1,38 @@
 //! Ports.
 
-use crate::{
-    BgpResult, Counters, DhcpResult, Dhcpv6Result, IsisResult, LacpResult, LldpResult, MulticastResult,
-    OspfResult, PacingResult, PppoeResult, VrrpResult,
-};
+use crate::protocols::HostsResult;
+use crate::{Counters, PacingResult, RoutingCounts};
 
-part! {
+/// The row of a port: the fields of `last` come after the parts of protocols.
+macro_rules! port_row {
+    (
+        [$($(#[doc = $about:literal])* $key:ident: $part:ty;)*]
+        $(#[doc = $row_about:literal])* pub struct PortResult { $($first:tt)* } last { $($last:tt)* }
+    ) => {
+        part! {
+            $(#[doc = $row_about])*
+            pub struct PortResult {
+                $($first)*
+                $(
+                    $(#[doc = $about])*
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    $key: Option<$part> = PART;
+                )*
+                $($last)*
+            }
+        }
+
+        impl PortResult {
+            /// The parts of its protocols.
+            fn protocols(&self) -> impl Iterator<Item = &dyn HostsResult> {
+                let all = [$(self.$key.as_ref().map(|part| part as &dyn HostsResult)),*];
+                all.into_iter().flatten()
+            }
+        }
+    };
+}
+
+with_parts_of_protocols! { port_row! {
     /// One port.
     pub struct PortResult {
         /// Test packets sent.
@@ -40,8 +67,7 @@ part! {
         /// Arrival times by the kernel or the network card. Only of ports with `timestamps: kernel` or `hardware`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stamps: Option<StampsResult> = PART;
-        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP
-        /// agents, LAG members, BGP speakers, OSPF, IS-IS and virtual routers sent while traffic ran.
+        /// ARP, ND and echo replies, and frames of pings and of control protocols of hosts sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -67,36 +93,8 @@ part! {
         /// 'malformed', 'unclaimed' (no inner host), 'echoes' (GTP-U echo requests replied to).
         #[serde(skip_serializing_if = "Counters::is_empty")]
         tunnels: Counters = COUNT.by(&[Key::PortCounter]);
-        /// The port's DHCP clients. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        dhcp: Option<DhcpResult> = PART;
-        /// The port's DHCPv6 clients. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        dhcpv6: Option<Dhcpv6Result> = PART;
-        /// The port's PPPoE clients. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pppoe: Option<PppoeResult> = PART;
-        /// The multicast groups of the port's host. Absent if it joins none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        multicast: Option<MulticastResult> = PART;
-        /// LLDP agents of the port, and its neighbours. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lldp: Option<LldpResult> = PART;
-        /// LACP state of the port. Absent if it belongs to no LAG.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        lacp: Option<LacpResult> = PART;
-        /// BGP sessions of the port's hosts. Absent if they have none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        bgp: Option<BgpResult> = PART;
-        /// OSPF routers of the port. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ospf: Option<OspfResult> = PART;
-        /// IS-IS routers of the port. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        isis: Option<IsisResult> = PART;
-        /// Virtual routers of the port. Absent if it has none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        vrrp: Option<VrrpResult> = PART;
+    }
+    last {
         /// Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new
         /// address immediately, unless the profile specifies the MAC address.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -104,6 +102,18 @@ part! {
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
+    }
+} }
+
+impl PortResult {
+    /// Routes of its hosts, by protocol.
+    pub fn routing(&self) -> impl Iterator<Item = RoutingCounts> {
+        self.protocols().filter_map(HostsResult::routing)
+    }
+
+    /// A sentence, without its end, for each control protocol of its hosts.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        self.protocols().map(HostsResult::sentence)
     }
 }
 

@@ -29,6 +29,9 @@ part! {
         /// Sessions due but not opened because `concurrent` were open. Absent for servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         withheld: Option<u64> = COUNT.clients();
+        /// Sessions attempted before counters were set to zero; absent if they were not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        attempted_before_clear: Option<u64> = COUNT;
         /// Requests due but not sent because no session was free for them: with `late_requests: send` those that still wait,
         /// negative in an interval that caught up with an earlier one; otherwise those left out, found when a session was free
         /// again, or at the end. Only with `request_rate`.
@@ -51,8 +54,12 @@ part! {
 }
 
 part! {
-    /// Counts of one side. `attempted` is always `completed` + `failed` + `active`.
+    /// Counts of one side. `attempted` is always `completed` + `failed` + `active`, less `open_at_clear`.
     pub struct SideResult {
+        /// Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`, but in
+        /// the counts of how sessions ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        open_at_clear: Option<u64> = COUNT;
         /// Sessions that clients began to open, or that servers received a request for.
         attempted: u64 = COUNT;
         /// Sessions established.
@@ -63,7 +70,7 @@ part! {
         stopped: u64 = COUNT;
         /// Sessions that failed, by reason.
         failed: Counters = COUNT.by(&[Key::Failure]).counter("sessions_failures");
-        /// Failed sessions / `attempted`.
+        /// Failed sessions / `attempted`, to which `open_at_clear` is added.
         failed_ratio: f64 = RATIO;
         /// Sessions open at the end; in an interval or a phase, the change since its beginning.
         active: i64 = COUNT;
@@ -177,6 +184,9 @@ part! {
         /// gRPC. Absent without calls.
         #[serde(skip_serializing_if = "Option::is_none")]
         grpc: Option<GrpcResult> = PART;
+        /// STAMP. Absent without test packets.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stamp: Option<StampResult> = PART;
         /// TLS handshakes by negotiated parameters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tls: Vec<TlsResult> = PART;
@@ -291,6 +301,8 @@ part! {
         /// Times a client's address or port changed and its connection continued: of clients, how often they changed it; of servers, how
         /// often they followed.
         migrated: u64 = COUNT;
+        /// Connections whose server announced a preferred address (RFC 9000 section 9.6). Clients stay at the one that they began with.
+        preferred_addresses: u64 = COUNT;
         /// Connections with early data (0-RTT) that the server accepted.
         early_data_accepted: u64 = COUNT;
         /// Connections whose early data the server rejected: it was sent again after the handshake. Clients only.
@@ -331,8 +343,13 @@ part! {
     pub struct RedirectResult {
         /// Requests sent because of a redirect; they count in `requests`, too.
         followed: u64 = COUNT;
+        /// Connections opened to follow a redirect, because the server had closed the connection before.
+        new_connections: u64 = COUNT;
+        /// Requests after a redirect that were sent once more on such a connection, because the server closed the one before without a
+        /// response to them. They count once in `requests`.
+        repeated: u64 = COUNT;
         /// Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or `other_port`,
-        /// `no_location`, `bad_location`, `closed` by the server.
+        /// `no_location`, `bad_location`, `closed` by the server while no other connection could be had, and with HTTP/3.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         unfollowed: Counters = COUNT.by(&[Key::Redirect]);
     }
@@ -435,6 +452,68 @@ part! {
 }
 
 part! {
+    /// STAMP of one side. Test packets count as `requests`, their first replies as `transactions`; `ttlb_ns` is the round trip with the
+    /// reflector's own time.
+    pub struct StampResult {
+        /// Test packets sent (clients), replies sent (servers).
+        sent: u64 = COUNT;
+        /// Test packets with a reply in time (clients), test packets received (servers).
+        received: u64 = COUNT;
+        /// Test packets without a reply in time. `sent` is `received` + `lost` + the packets whose time was not over. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost: Option<u64> = COUNT.clients();
+        /// `lost` / (`received` + `lost`). Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        loss_ratio: Option<f64> = RATIO.clients();
+        /// Lost test packets that did not reach the reflector, of sessions that are over: up to the last reply of each. Only with
+        /// `reflector: stateful`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_to_reflector: Option<u64> = COUNT.clients();
+        /// Lost test packets whose reply was lost, of sessions that are over: up to the last reply of each. Only with
+        /// `reflector: stateful`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost_from_reflector: Option<u64> = COUNT.clients();
+        /// Replies beyond the first to a packet. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        duplicates: Option<u64> = COUNT.clients();
+        /// Replies to a packet sent before one that had a reply already. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reordered: Option<u64> = COUNT.clients();
+        /// Replies to packets that count as lost. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        late: Option<u64> = COUNT.clients();
+        /// Replies with impossible times: a reflector that sends before it receives, or has a packet for longer than it was away. Absent if
+        /// none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        untimed: Option<u64> = COUNT.clients();
+        /// Datagrams that are no part of a session, by reason: `malformed`, `short`, `unauthentic`, `reflected`, `sessions`, `foreign`.
+        #[serde(skip_serializing_if = "Counters::is_empty")]
+        dropped: Counters = COUNT.by(&[Key::RxError]);
+        /// Round trips without the reflector's own time.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round_trip_ns: Option<LatencyResult> = PART.clients();
+        /// Time from a packet's arrival at the reflector to the reply's departure, by the reflector's clock.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reflector_ns: Option<LatencyResult> = PART.clients();
+        /// Delays from sender to reflector. Absent unless both ends run here, with one clock.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to_reflector_ns: Option<LatencyResult> = PART.clients();
+        /// Delays from reflector to sender. Absent unless both ends run here, with one clock.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from_reflector_ns: Option<LatencyResult> = PART.clients();
+        /// Differences of the round trips of neighbouring packets of a session (RFC 3393), without their sign.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        round_trip_jitter_ns: Option<LatencyResult> = PART.clients();
+        /// Differences of their delays to the reflector. The offset of the clocks does not change them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to_reflector_jitter_ns: Option<LatencyResult> = PART.clients();
+        /// Differences of their delays from the reflector. The offset of the clocks does not change them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        from_reflector_jitter_ns: Option<LatencyResult> = PART.clients();
+    }
+}
+
+part! {
     /// TLS handshakes with the same parameters.
     pub struct TlsResult {
         /// `1.2` or `1.3`.
@@ -443,7 +522,7 @@ part! {
         suite: Cow<'static, str> = TEXT;
         /// Key exchange; empty if there was none.
         group: Cow<'static, str> = TEXT;
-        /// Application protocol agreed on (ALPN), such as `h2`; empty if none, `other` if it is not a common one.
+        /// Application protocol agreed on (ALPN), such as `h2`; empty if none.
         alpn: Cow<'static, str> = TEXT;
         /// Whether an earlier session was resumed.
         resumed: bool = FLAG;

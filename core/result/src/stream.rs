@@ -2,6 +2,7 @@
 
 use crate::{Counters, Named};
 use std::borrow::Cow;
+use units::quantity;
 
 /// Stream numbers available for packets counted by a mark.
 pub const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
@@ -22,6 +23,13 @@ part! {
         /// When it was removed from the running trial, s since traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         removed_s: Option<f64> = SECONDS;
+        /// Packets sent before counters were set to zero; absent if they were not. They are in no other number.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tx_before_clear: Option<u64> = COUNT;
+        /// Packets sent before counters were set to zero that arrived later; absent if they were not, and of packets
+        /// counted by a mark, which carry no time. They are in no other number of the stream; ports count them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rx_before_clear: Option<u64> = COUNT.measured();
         /// Packets per second sent.
         offered_pps: f64 = PACKETS_PER_S;
         /// Packets sent.
@@ -283,6 +291,14 @@ part! {
         max: u64 = NANOS;
         /// Number of samples.
         samples: u64 = COUNT;
+    }
+}
+
+impl LatencyResult {
+    /// Its median and 99th percentile as text; `-` where there is none.
+    pub(crate) fn median_and_p99(of: Option<&Self>) -> (String, String) {
+        let text = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| quantity(ns as f64, "ns"));
+        (text(of.and_then(|times| times.p50)), text(of.and_then(|times| times.p99)))
     }
 }
 

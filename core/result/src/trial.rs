@@ -155,6 +155,21 @@ part! {
 }
 
 part! {
+    /// Counters of a running trial that were set to zero.
+    pub struct ClearedResult {
+        /// Number of times.
+        times: u64 = COUNT;
+        /// When last, s since traffic started.
+        at_s: f64 = SECONDS;
+        /// Time from then on that counts and rates cover, s.
+        counted_s: f64 = SECONDS;
+        /// Whether all workers did so at one instant. If not, as many packets as were sent in a moment may be counted
+        /// as sent or received and not the other.
+        exact: bool = FLAG;
+    }
+}
+
+part! {
     /// Whether a result can be trusted.
     pub struct Verdict {
         /// Whether the figures can be trusted.

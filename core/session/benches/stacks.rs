@@ -1,6 +1,6 @@
 //! Whole sessions: applications on two stacks joined by frames in memory, without ports and without an engine.
 //!
-//! `cargo bench -p session --bench stacks [-- resets | fins | http [long]]`: a few sessions of a kind in virtual time, for instruments that
+//! `cargo bench -p session --bench stacks [-- resets | fins | ecn | http [long]]`: a few sessions of a kind in virtual time, for instruments that
 //! count instructions. Checksums are left out, as on `ring` ports.
 
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
@@ -35,8 +35,13 @@ fn main() {
     let usual = TcpOptions { time_wait: TimeWait::Skip, express, ..TcpOptions::default() };
     let bare = TcpOptions { close_by_reset: true, timestamps: false, sack: false, ..usual.clone() };
     let raw = || AppPlan::raw(Size::Fixed(64), Size::Fixed(64), Some(1), Delay::NONE);
-    for (name, app, tcp) in [("resets", raw(), bare.clone()), ("fins", raw(), usual), ("http", http(), bare)]
-    {
+    let marked = TcpOptions { ecn: true, ..usual.clone() };
+    for (name, app, tcp) in [
+        ("resets", raw(), bare.clone()),
+        ("fins", raw(), usual),
+        ("ecn", raw(), marked),
+        ("http", http(), bare),
+    ] {
         if wanted.is_empty() || wanted.iter().any(|word| word == name) {
             let frames = run(app, &tcp);
             println!("{name}: {SESSIONS} sessions, {:.2} frames each", frames as f64 / SESSIONS as f64);

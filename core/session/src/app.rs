@@ -1,6 +1,6 @@
 //! All applications behind one face.
 
-use crate::counts::Counts;
+use crate::counts::{Counts, Reason};
 use crate::dns;
 use crate::echo::Echo;
 use crate::extra::Extras;
@@ -10,6 +10,7 @@ use crate::http;
 use crate::plan::{AppPlan, Carrier, QuicPlan, Side};
 use crate::program::{Machine, OverQuic};
 use crate::quic::link;
+use crate::stamp;
 use crate::websocket;
 use tcp::End;
 use units::Nanos;
@@ -32,6 +33,8 @@ pub(crate) enum AnyApp {
     WebsocketServer(Box<websocket::Server>),
     GrpcClient(Box<grpc::Client>),
     GrpcServer(Box<grpc::Server>),
+    StampClient(Box<stamp::Client>),
+    StampServer(Box<stamp::Server>),
 }
 
 /// Does the same with whichever it is.
@@ -53,6 +56,8 @@ macro_rules! each {
             AnyApp::WebsocketServer($app) => $do,
             AnyApp::GrpcClient($app) => $do,
             AnyApp::GrpcServer($app) => $do,
+            AnyApp::StampClient($app) => $do,
+            AnyApp::StampServer($app) => $do,
         }
     };
 }
@@ -62,7 +67,7 @@ impl AnyApp {
     pub(crate) fn new(plan: &AppPlan, side: Side, carrier: Carrier, quic: Option<QuicPlan>) -> Self {
         if let (AppPlan::Program { client, server }, Some(quic)) = (plan, quic) {
             let program = if side == Side::Client { client } else { server };
-            return Self::ProgramQuic(OverQuic::new(program, quic.datagrams).into());
+            return Self::ProgramQuic(OverQuic::new(program, quic).into());
         }
         match (plan, side) {
             (AppPlan::Program { client, .. } | AppPlan::Echo { client }, Side::Client) => {
@@ -73,17 +78,20 @@ impl AnyApp {
             (AppPlan::Http(plan), Side::Client) => Self::HttpClient(http::Client::new(plan.clone()).into()),
             (AppPlan::Http(plan), Side::Server) => Self::HttpServer(http::Server::new(plan.clone()).into()),
             (AppPlan::Dns(plan), Side::Client) => match (quic, &plan.https) {
-                (Some(quic), _) => {
+                (quic, Some(https)) => {
+                    let early_data = quic.is_some_and(|quic| quic.early_data);
+                    Self::DohClient(dns::HttpsClient::new(plan, https, early_data).into())
+                }
+                (Some(quic), None) => {
                     Self::DoqClient(dns::QuicClient::new(plan.clone(), quic.early_data).into())
                 }
-                (None, Some(https)) => Self::DohClient(dns::HttpsClient::new(plan.clone(), https).into()),
                 (None, None) => {
                     Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into())
                 }
             },
             (AppPlan::Dns(plan), Side::Server) => match (quic, &plan.https) {
-                (Some(_), _) => Self::DoqServer(dns::QuicServer::new(plan.clone()).into()),
-                (None, Some(https)) => Self::DohServer(dns::HttpsServer::new(plan.clone(), https).into()),
+                (_, Some(https)) => Self::DohServer(dns::HttpsServer::new(plan, https).into()),
+                (Some(_), None) => Self::DoqServer(dns::QuicServer::new(plan.clone()).into()),
                 (None, None) => Self::DnsServer(dns::Server::new(plan.clone()).into()),
             },
             (AppPlan::Websocket(plan), Side::Client) => {
@@ -94,6 +102,12 @@ impl AnyApp {
             }
             (AppPlan::Grpc(plan), Side::Client) => Self::GrpcClient(grpc::Client::new(plan.clone()).into()),
             (AppPlan::Grpc(plan), Side::Server) => Self::GrpcServer(grpc::Server::new(plan.clone()).into()),
+            (AppPlan::Stamp(plan), Side::Client) => {
+                Self::StampClient(stamp::Client::new(plan.clone()).into())
+            }
+            (AppPlan::Stamp(plan), Side::Server) => {
+                Self::StampServer(stamp::Server::new(plan.clone()).into())
+            }
         }
     }
 
@@ -140,13 +154,15 @@ impl AnyApp {
             Self::DohClient(_) => dns::HttpsClient::awaits_reply(flow),
             Self::WebsocketClient(_) => websocket::Client::awaits_reply(flow),
             Self::GrpcClient(_) => grpc::Client::awaits_reply(flow),
+            Self::StampClient(_) => stamp::Client::awaits_reply(flow),
             Self::Echo(_)
             | Self::HttpServer(_)
             | Self::DnsServer(_)
             | Self::DoqServer(_)
             | Self::DohServer(_)
             | Self::WebsocketServer(_)
-            | Self::GrpcServer(_) => false,
+            | Self::GrpcServer(_)
+            | Self::StampServer(_) => false,
         };
         waits && !flow.has(Flag::FirstByte)
     }
@@ -160,6 +176,12 @@ impl AnyApp {
     #[inline]
     pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
         link::settle(ctx, flow);
+    }
+
+    /// Leaves that to the end of the burst, if nothing is urgent: packets of several datagrams' replies are fewer.
+    #[inline]
+    pub(crate) fn hold(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        link::hold(ctx, flow);
     }
 
     /// Counts what a connection of QUIC has counted whose flow ends before it does.
@@ -194,12 +216,41 @@ impl AnyApp {
             || matches!(self, WebsocketClient(_) | WebsocketServer(_))
     }
 
+    /// Reason of a session that fails because its ends have no application protocol in common.
+    pub(crate) fn nothing_common(&self) -> Reason {
+        let needs_http2 = match self {
+            Self::HttpClient(app) => app.needs_http2(),
+            Self::HttpServer(app) => app.needs_http2(),
+            Self::DohClient(app) => app.needs_http2(),
+            Self::DohServer(app) => app.needs_http2(),
+            Self::WebsocketClient(app) => app.needs_http2(),
+            Self::WebsocketServer(app) => app.needs_http2(),
+            Self::GrpcClient(_) | Self::GrpcServer(_) => true,
+            _ => false,
+        };
+        if needs_http2 { Reason::NoHttp2 } else { Reason::NoAlpn }
+    }
+
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
     pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
         match self {
             Self::HttpServer(app) => app.set_clock(wall_zero),
             Self::HttpClient(app) => app.set_clock(wall_zero),
+            Self::StampClient(app) => app.set_clock(wall_zero),
+            Self::StampServer(app) => app.set_clock(wall_zero),
             _ => {}
+        }
+    }
+
+    /// Whether a session has had replies, and waits only for some that may be lost.
+    pub(crate) fn may_wait_in_vain(&self, flow: &Flow) -> bool {
+        matches!(self, Self::StampClient(_)) && stamp::Client::may_wait_in_vain(flow)
+    }
+
+    /// Ends such a session.
+    pub(crate) fn wait_no_longer(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Self::StampClient(app) = self {
+            app.wait_no_longer(ctx, flow);
         }
     }
 
@@ -211,7 +262,11 @@ impl AnyApp {
     /// Whether a flow takes up a session that began on another.
     #[inline]
     pub(crate) fn is_arriving(&self, flow: &Flow) -> bool {
-        matches!(self, Self::DnsClient(_)) && dns::Client::is_arriving(flow)
+        match self {
+            Self::DnsClient(_) => dns::Client::is_arriving(flow),
+            Self::HttpClient(_) => http::Client::is_arriving(flow),
+            _ => false,
+        }
     }
 
     /// Whether the session of a flow continues on another.
@@ -219,17 +274,21 @@ impl AnyApp {
     pub(crate) fn is_gone(&self, flow: &Flow) -> bool {
         match self {
             Self::DnsClient(_) => dns::Client::is_gone(flow),
-            Self::HttpClient(_) | Self::HttpServer(_) | Self::DoqClient(_) | Self::DoqServer(_) => {
-                link::is_gone(flow)
-            }
-            Self::ProgramQuic(_) => link::is_gone(flow),
+            Self::HttpClient(_) => http::Client::is_gone(flow) || link::is_gone(flow),
+            Self::HttpServer(_) | Self::DoqClient(_) | Self::DoqServer(_) => link::is_gone(flow),
+            Self::ProgramQuic(_) | Self::DohClient(_) | Self::DohServer(_) => link::is_gone(flow),
+            Self::WebsocketClient(_) | Self::WebsocketServer(_) => link::is_gone(flow),
             _ => false,
         }
     }
 
-    /// State that a session takes to a flow of another carrier, if it waits for that.
-    pub(crate) fn leave(&self, flow: &mut Flow) -> Option<Flow> {
-        if matches!(self, Self::DnsClient(_)) { dns::Client::leave(flow) } else { None }
+    /// State that a session takes to another flow, if it waits for that.
+    pub(crate) fn leave(&self, extras: &mut Extras, flow: &mut Flow) -> Option<Flow> {
+        match self {
+            Self::DnsClient(_) => dns::Client::leave(flow),
+            Self::HttpClient(_) => http::Client::leave(extras, flow),
+            _ => None,
+        }
     }
 
     /// Whether a client of HTTP/2 has all responses: frames of the connection alone may be on their way, which need not arrive.
@@ -240,6 +299,11 @@ impl AnyApp {
                 Self::GrpcClient(_) => flow.state == grpc::state::END,
                 _ => false,
             }
+    }
+
+    /// Whether a reflector has sent a reply.
+    pub(crate) fn has_reflected(&self, flow: &Flow) -> bool {
+        matches!(self, Self::StampServer(_)) && flow.has(Flag::Done)
     }
 
     /// Whether a client of HTTP has ended with all responses.
@@ -266,6 +330,8 @@ impl AnyApp {
             Self::WebsocketServer(_) => websocket::Server::is_complete(flow, extras, end),
             Self::GrpcClient(_) => grpc::Client::is_complete(flow),
             Self::GrpcServer(_) => grpc::Server::is_complete(flow, end),
+            Self::StampClient(_) => stamp::Client::is_complete(flow, end),
+            Self::StampServer(_) => stamp::Server::is_complete(flow, end),
         }
     }
 }

@@ -7,12 +7,12 @@
 
 use crate::app::AnyApp;
 use crate::counts::{Counts, Reason};
+use crate::express::Express;
 use crate::extra::Extras;
-use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure, instant_near};
+use crate::flow::{Common, Ctx, Flag, Flow, Pacers, Place, failure, instant_near};
 use crate::http::Alternative;
 use crate::pace::Pacer;
 use crate::plan::{AppPlan, AtEnd, Carrier, QuicPlan, RequestLog, SessionPlan, Side};
-use crate::program::{Place, Straight};
 use crate::quic::QuicSide;
 use crate::scale::Scale;
 use crate::secure::{Layer, SecureSide};
@@ -88,8 +88,8 @@ struct Group {
     key: GroupKey,
     common: Common,
     app: AnyApp,
-    /// Its program written out, if it can be and its flows are plain: no encryption, tunnel, rate or time.
-    straight: Option<Straight>,
+    /// Handles usual events in one go.
+    express: Express,
     counts: Counts,
     at_end: AtEnd,
     secure: Option<Box<dyn SecureSide>>,
@@ -102,6 +102,8 @@ struct Group {
     active: u64,
     /// Bytes of applications before counts were swapped last.
     bytes: u64,
+    /// Sessions completed and bytes received before counts were swapped last.
+    progress: u64,
     /// Sessions a server has accepted.
     accepted: u64,
     workers: u64,
@@ -225,12 +227,55 @@ impl Apps {
     }
 
     /// Ends a flow whose session continues on another: must be called within the stack's `with`. Returns the initial
-    /// state of the other flow; `None` if the session has ended meanwhile. If there is none, [`Apps::not_opened`] must
+    /// state of the other flow; `None` if the session has ended meanwhile. If no flow can have it, [`Apps::not_reopened`] must
     /// be called.
-    pub fn leave(&mut self, flow: &mut Flow, io: &mut Io) -> Option<Flow> {
-        let next = self.groups[usize::from(io.group().0)].app.leave(flow)?;
-        io.close();
+    pub fn leave(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) -> Option<Flow> {
+        let had_turn = flow.has(Flag::Turn);
+        let next = self.groups[usize::from(io.group().0)].app.leave(&mut self.extras, flow)?;
+        if had_turn {
+            self.return_turn(now, flow, io.group(), true);
+        }
+        self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
+            Some(tls) => tls::close(app, tls, ctx, flow),
+            None => ctx.ask.close = true,
+        });
         Some(next)
+    }
+
+    /// No flow could have a session that left its own: it has failed.
+    pub fn not_reopened(&mut self, group: GroupId, mut flow: Flow) {
+        self.lose_redirects(&flow, group);
+        self.extras.release(&mut flow);
+        self.not_opened(group);
+    }
+
+    /// Counts redirects of a session that is over which were not followed.
+    fn lose_redirects(&mut self, flow: &Flow, group: GroupId) {
+        let agent = self.extras.find_mut(flow).and_then(|extra| extra.agent.as_deref_mut());
+        if let Some(agent) = agent.filter(|_| !flow.has(Flag::Stopping)) {
+            let counts = &mut self.groups[usize::from(group.0)].counts;
+            counts.error_responses += agent.abandon(counts);
+        }
+    }
+
+    /// A session has a turn that it does not need any more: on this connection, if it `goes_on` elsewhere. Another takes it if it
+    /// has not come.
+    fn return_turn(&mut self, now: Nanos, flow: &Flow, group: GroupId, goes_on: bool) {
+        let group = &self.groups[usize::from(group.0)];
+        let Pacers { requests, closes, .. } = &mut self.pacers[group.key.session];
+        let Some(pacer) = requests else { return };
+        let extra = self.extras.find(flow);
+        let turn = extra.and_then(|extra| extra.turn);
+        let entry = extra.and_then(|extra| extra.entries.back()).copied().unwrap_or_default();
+        match extra.and_then(|extra| extra.dues.back()).filter(|_| group.common.late) {
+            Some(due) => pacer.give_back(instant_near(*due, now), entry),
+            // It may be a turn to close, and after the end none is missed.
+            None if group.common.late || flow.has(Flag::Stopping) || closes.is_some() && !goes_on => {}
+            None => match turn {
+                Some((at, number)) if at > now => pacer.give_back(at, number),
+                _ => pacer.lose(),
+            },
+        }
     }
 
     /// The initial state of a flow that has the addresses which a session's flow leaves, to take in what still comes there.
@@ -255,7 +300,7 @@ impl Apps {
     pub fn unsent_requests(&self, session: usize, now: Nanos) -> u64 {
         let Pacers { requests, left, .. } = &self.pacers[session];
         let Some(pacer) = requests else { return 0 };
-        if pacer.keeps() { pacer.kept(now).min(left.unwrap_or(u64::MAX)) } else { pacer.expired() }
+        if pacer.keeps() { pacer.kept(now).min(left.unwrap_or(u64::MAX)) } else { pacer.expired(now) }
     }
 
     /// Whether a group's clients have sent all requests that their entry is to send.
@@ -337,6 +382,9 @@ impl Apps {
     /// received nothing since, has failed. Others are in progress, and stay.
     pub fn judge_silent(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let group = &self.groups[usize::from(io.group().0)];
+        if group.app.may_wait_in_vain(flow) {
+            return self.tell(now, flow, io, |app, _, ctx, flow| app.wait_no_longer(ctx, flow));
+        }
         if !flow.has(Flag::Stopping) || flow.elapsed(now) < SILENCE_MIN || group.app.is_gone(flow) {
             return;
         }
@@ -400,6 +448,18 @@ impl Apps {
         group.bytes + group.counts.bytes_sent + group.counts.bytes_received
     }
 
+    /// A number that grows as soon as a session of a group completes or receives anything.
+    pub fn progress(&self, group: GroupId) -> u64 {
+        let group = &self.groups[usize::from(group.0)];
+        group.progress + group.counts.completed + group.counts.bytes_received
+    }
+
+    /// Whether usual events of a group are handled in one go.
+    #[cfg(test)]
+    pub(crate) fn has_express(&self, group: GroupId) -> bool {
+        !matches!(self.groups[usize::from(group.0)].express, Express::Off)
+    }
+
     /// Counts of a group's sessions since counts were last swapped.
     pub fn counts(&self, group: GroupId) -> &Counts {
         &self.groups[usize::from(group.0)].counts
@@ -416,6 +476,7 @@ impl Apps {
             std::mem::swap(&mut group.counts, counts);
             group.counts.active_max = group.active;
             group.bytes += counts.bytes_sent + counts.bytes_received;
+            group.progress += counts.completed + counts.bytes_received;
         }
     }
 
@@ -438,6 +499,7 @@ impl Apps {
             now,
             number: io.flow().0,
             ecn: io.ecn(),
+            hops: io.hops(),
             common,
             counts,
             pacers: &mut self.pacers[key.session],
@@ -455,7 +517,7 @@ impl Apps {
             None
         };
         tell(app, tls, &mut ctx, flow);
-        if ctx.common.quic {
+        if ctx.common.quic && !ctx.ask.tend {
             AnyApp::settle(&mut ctx, flow);
         }
         let ask = std::mem::take(&mut ctx.ask);
@@ -470,7 +532,10 @@ impl Apps {
             self.groups[usize::from(io.group().0)].begin(flow);
         }
         if ask.over {
-            self.conclude(now, flow, io.group(), End::Closed);
+            // The session of a connection that it has left continues.
+            if !self.groups[usize::from(io.group().0)].app.is_gone(flow) {
+                self.conclude(now, flow, io.group(), End::Closed);
+            }
             AnyApp::set_gone(flow);
         }
     }
@@ -488,7 +553,9 @@ impl Group {
         let carrier = plan.carrier_of(key.member);
         let options = match quic_plan(plan, key) {
             options if is_client && quic.is_some() => options,
-            options => QuicPlan { datagrams: options.datagrams, ..QuicPlan::default() },
+            QuicPlan { datagrams, unidirectional, .. } => {
+                QuicPlan { datagrams, unidirectional, ..QuicPlan::default() }
+            }
         };
         let app = AnyApp::new(&member.app, key.side, carrier, quic.is_some().then_some(options));
         let common = Common {
@@ -509,21 +576,23 @@ impl Group {
             follows: is_client && matches!(&member.app, AppPlan::Http(http) if http.alt_svc),
         };
         let played = if is_client { &plan.client } else { &plan.server };
-        let may_be_straight = played.as_ref().is_some_and(|played| played.tcp.express)
+        let has_express = played.as_ref().is_some_and(|played| played.tcp.express)
             && plan.carrier == Carrier::Tcp
             && plan.tunnel.is_none()
             && plan.load.close_rate.is_none()
-            && !(common.verify || common.secured || common.quic || common.paced || common.late)
+            && !(common.verify
+                || common.secured
+                || common.quic
+                || common.paced
+                || common.late
+                || common.follows)
             && common.up.is_none();
-        let straight = match &app {
-            AnyApp::Program(machine) if may_be_straight => Straight::of(machine),
-            _ => None,
-        };
+        let express = if has_express { Express::of(&app) } else { Express::Off };
         Self {
             key,
             common,
             app,
-            straight,
+            express,
             counts: Counts::default(),
             at_end: plan.load.at_end,
             secure,
@@ -532,6 +601,7 @@ impl Group {
             is_alternative: is_client && member.is_alternative,
             active: 0,
             bytes: 0,
+            progress: 0,
             accepted: 0,
             workers,
             worker,
@@ -593,6 +663,7 @@ impl Apps {
             now,
             number: io.flow().0,
             ecn: io.ecn(),
+            hops: io.hops(),
             common,
             counts,
             pacers,
@@ -663,24 +734,17 @@ impl Apps {
     /// A session is over: counts its outcome.
     #[inline]
     fn conclude(&mut self, now: Nanos, flow: &mut Flow, group: GroupId, end: End) {
+        if flow.has(Flag::Turn) {
+            self.return_turn(now, flow, group, false);
+        }
+        if flow.extra().is_some() {
+            self.lose_redirects(flow, group);
+        }
         let group = &mut self.groups[usize::from(group.0)];
         if !flow.has(Flag::Counted) {
             group.begin(flow);
         }
         group.active -= 1;
-        let Pacers { requests, closes, .. } = &mut self.pacers[group.key.session];
-        if flow.has(Flag::Turn)
-            && let Some(pacer) = requests
-        {
-            let extra = self.extras.find(flow);
-            let entry = extra.and_then(|extra| extra.entries.back()).copied().unwrap_or_default();
-            match extra.and_then(|extra| extra.dues.back()).filter(|_| group.common.late) {
-                Some(due) => pacer.give_back(instant_near(*due, now), entry),
-                // It may be a turn to close, and after the end none is missed.
-                None if group.common.late || closes.is_some() || flow.has(Flag::Stopping) => {}
-                None => pacer.lose(),
-            }
-        }
         let tls = match group.common.secured {
             true => flow.extra().and_then(|place| self.secured.get_mut(place)?.take()),
             false => None,
@@ -691,6 +755,8 @@ impl Apps {
             (End::Reset, _) if group.app.has_all(flow) => End::ResetAcknowledged,
             // Nor need a server close because its client has.
             (End::IdleTimeout, _) if group.app.is_answered(flow) => End::Closed,
+            // A sender of test packets that has left refuses the replies to its last ones.
+            (End::Refused, _) if group.app.has_reflected(flow) => End::Closed,
             (end, _) => end,
         };
         let complete = group.app.is_complete(flow, &self.extras, group.common.side, end);
@@ -710,6 +776,72 @@ impl Apps {
         }
     }
 
+    /// Data arrived that are not what is usually expected.
+    #[inline(never)]
+    fn received_any(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
+        if self.is_tunnelling(flow, io.group()) {
+            return self.tunnel_said(now, flow, io, data);
+        }
+        self.tell(now, flow, io, |app, tls, ctx, flow| {
+            match tls {
+                Some(tls) => tls::received(app, tls, ctx, flow, data),
+                None if ctx.common.quic => {
+                    app.received(ctx, flow, data);
+                    AnyApp::hold(ctx, flow);
+                }
+                None => {
+                    ctx.counts.bytes_received += data.len() as u64;
+                    app.received(ctx, flow, data);
+                }
+            }
+            ctx.acknowledge_early(flow, data.len());
+        });
+        if flow.has(Flag::Stopping) {
+            self.heard_late(now, flow, io);
+        }
+    }
+
+    /// A flow has ended in another way than usual.
+    #[inline(never)]
+    fn closed_any(&mut self, now: Nanos, flow: &mut Flow, id: FlowId, group: GroupId, end: End) {
+        let own = &mut self.groups[usize::from(group.0)];
+        if let Some(quic) = &mut own.quic {
+            quic.closed(id.0);
+        }
+        if !own.app.is_gone(flow) {
+            if own.common.quic {
+                AnyApp::note_lost(&self.extras, flow, &mut own.counts);
+            }
+            self.conclude(now, flow, group, end);
+        } else if own.common.secured
+            && let Some(tls) = flow.extra().and_then(|place| self.secured.get_mut(place))
+        {
+            // The next flow with this place begins its own.
+            *tls = None;
+        }
+        self.extras.release(flow);
+    }
+
+    /// Writes other bytes than usual.
+    #[inline(never)]
+    fn fill_any(&mut self, flow: &Flow, group: GroupId, offset: u64, out: &mut [u8]) {
+        let before = self.before_tunnel(flow, group);
+        let group = &self.groups[usize::from(group.0)];
+        let asked = match &group.tunnel {
+            Some(tunnel) if offset < before => tunnel.fill(flow, offset, out),
+            _ => 0,
+        };
+        let (offset, out) = (offset.max(before) - before, &mut out[asked..]);
+        if out.is_empty() {
+            return;
+        }
+        if group.common.secured {
+            let tls = flow.extra().and_then(|place| self.secured.get(place)?.as_deref());
+            return tls.map_or((), |tls| tls::fill(tls, offset, out));
+        }
+        group.app.fill(flow, &self.extras, offset, out);
+    }
+
     /// Bytes before the data in a flow's tunnel.
     #[inline]
     fn before_tunnel(&self, flow: &Flow, group: GroupId) -> u64 {
@@ -725,7 +857,10 @@ impl App for Apps {
         let group = &mut self.groups[usize::from(io.group().0)];
         if group.app.is_arriving(flow) {
             // It was counted when it was established for the first time.
-            return self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
+            if group.tunnel.is_some() {
+                return self.ask_for_tunnel(now, flow, io);
+            }
+            return self.begin(now, flow, io);
         }
         if group.common.side == Side::Server {
             flow.number = group.accepted.wrapping_mul(group.workers).wrapping_add(group.worker) as u32;
@@ -744,11 +879,9 @@ impl App for Apps {
             }
         }
         group.counts.established += 1;
-        if let Some(straight) = &group.straight {
-            let mut place = Place { now, common: &group.common, counts: &mut group.counts, io };
-            if straight.opened(&mut place, flow) {
-                return;
-            }
+        let Group { express, app, common, counts, .. } = group;
+        if express.opened(app, &mut Place { now, common, counts, io }, flow) {
+            return;
         }
         if group.tunnel.is_some() {
             return self.ask_for_tunnel(now, flow, io);
@@ -758,30 +891,14 @@ impl App for Apps {
 
     #[inline]
     fn received(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
-        let Group { straight, common, counts, .. } = &mut self.groups[usize::from(io.group().0)];
-        if let Some(straight) = straight
-            && straight.received(&mut Place { now, common, counts, io }, flow, data.len())
-        {
-            return;
+        let Group { express, app, common, counts, .. } = &mut self.groups[usize::from(io.group().0)];
+        if !express.received(app, &mut Place { now, common, counts, io }, flow, data) {
+            self.received_any(now, flow, io, data);
         }
-        if self.is_tunnelling(flow, io.group()) {
-            return self.tunnel_said(now, flow, io, data);
-        }
-        self.tell(now, flow, io, |app, tls, ctx, flow| {
-            match tls {
-                Some(tls) => tls::received(app, tls, ctx, flow, data),
-                None => {
-                    if !ctx.common.quic {
-                        ctx.counts.bytes_received += data.len() as u64;
-                    }
-                    app.received(ctx, flow, data);
-                }
-            }
-            ctx.acknowledge_early(flow, data.len());
-        });
-        if flow.has(Flag::Stopping) {
-            self.heard_late(now, flow, io);
-        }
+    }
+
+    fn tended(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        self.tell(now, flow, io, |_, _, _, _| {});
     }
 
     #[inline]
@@ -800,10 +917,8 @@ impl App for Apps {
 
     #[inline]
     fn acknowledged(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, offset: u64) {
-        let Group { straight, common, counts, .. } = &mut self.groups[usize::from(io.group().0)];
-        if let Some(straight) = straight
-            && straight.acknowledged(common, counts, flow, offset)
-        {
+        let Group { express, app, common, counts, .. } = &mut self.groups[usize::from(io.group().0)];
+        if express.acknowledged(app, common, counts, flow, offset) {
             return;
         }
         let before = self.before_tunnel(flow, io.group());
@@ -838,22 +953,12 @@ impl App for Apps {
     #[inline]
     fn closed(&mut self, now: Nanos, flow: &mut Flow, id: FlowId, group: GroupId, end: End) {
         let own = &mut self.groups[usize::from(group.0)];
-        if own.straight.is_some() && Straight::is_completed(flow, end) {
-            own.active -= 1;
-            own.counts.completed += 1;
-            own.counts.stopped += u64::from(flow.has(Flag::Stopped));
-            return;
+        if !own.express.is_completed(&own.app, flow, end) {
+            return self.closed_any(now, flow, id, group, end);
         }
-        if let Some(quic) = &mut own.quic {
-            quic.closed(id.0);
-        }
-        if !own.app.is_gone(flow) {
-            if own.common.quic {
-                AnyApp::note_lost(&self.extras, flow, &mut own.counts);
-            }
-            self.conclude(now, flow, group, end);
-        }
-        self.extras.release(flow);
+        own.active -= 1;
+        own.counts.completed += 1;
+        own.counts.stopped += u64::from(flow.has(Flag::Stopped));
     }
 
     fn unread(&mut self, flow: &mut Flow) -> VecDeque<Vec<u8>> {
@@ -862,26 +967,10 @@ impl App for Apps {
 
     #[inline]
     fn fill(&mut self, flow: &Flow, group: GroupId, offset: u64, out: &mut [u8]) {
-        if let Some(straight) = &self.groups[usize::from(group.0)].straight
-            && straight.fill(flow, offset, out)
-        {
-            return;
+        let own = &self.groups[usize::from(group.0)];
+        if !own.express.fill(&own.app, flow, offset, out) {
+            self.fill_any(flow, group, offset, out);
         }
-        let before = self.before_tunnel(flow, group);
-        let group = &self.groups[usize::from(group.0)];
-        let asked = match &group.tunnel {
-            Some(tunnel) if offset < before => tunnel.fill(flow, offset, out),
-            _ => 0,
-        };
-        let (offset, out) = (offset.max(before) - before, &mut out[asked..]);
-        if out.is_empty() {
-            return;
-        }
-        if group.common.secured {
-            let tls = flow.extra().and_then(|place| self.secured.get(place)?.as_deref());
-            return tls.map_or((), |tls| tls::fill(tls, offset, out));
-        }
-        group.app.fill(flow, &self.extras, offset, out);
     }
 }
 

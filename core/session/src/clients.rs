@@ -78,6 +78,10 @@ impl Clients {
         let all_ended = self.opened.saturating_sub(active);
         let ended = all_ended.saturating_sub(self.ended);
         self.opener.ended(now, ended);
+        if ended > 0 {
+            let progress = self.groups().map(|group| apps.progress(group)).sum();
+            self.opener.tried(now, ended, progress);
+        }
         self.ended += ended;
         // Without a rate, sessions that end make room for others.
         let most = if is_behind && self.opener.has_rate() { most.min(ended.max(FEW)) } else { most };

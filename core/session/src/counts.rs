@@ -1,6 +1,6 @@
 //! Counts of sessions: counters and times of one side of one application.
 //!
-//! Invariant: `attempted = completed + failed + active` of counts that were never taken out; [`Counts::active`] is that
+//! Invariant: `carried + attempted = completed + failed + active` of counts that were never taken out; [`Counts::active`] is that
 //! difference. Of an interval it is how many more there are than before.
 
 use crate::secure::Agreed;
@@ -200,6 +200,8 @@ impl Default for Failures {
 /// Counts of the sessions of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
+    /// Sessions that were open when counters were set to zero. They count again only when they end.
+    pub carried: u64,
     /// Sessions that clients wanted to open, or that servers received a request for.
     pub attempted: u64,
     /// Sessions whose carrier was established.
@@ -263,6 +265,8 @@ pub struct Counts {
     pub grpc: GrpcCounts,
     /// From when a message was due to its reply, or to its arrival if nothing requests it alone. gRPC streams, clients only.
     pub grpc_message: Timing,
+    /// STAMP. `None` without test packets.
+    pub stamp: Option<Box<StampCounts>>,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
     /// More about failures: names of alerts, what is wrong with certificates and responses.
@@ -369,6 +373,8 @@ pub struct QuicCounts {
     pub congestion_events: u64,
     /// Times a client's address or port changed and its connection continued.
     pub migrated: u64,
+    /// Connections whose server announced a preferred address. Clients only.
+    pub preferred_addresses: u64,
     /// Connections whose early data the server accepted.
     pub early_data_accepted: u64,
     /// Connections whose early data the server rejected. Clients only.
@@ -402,6 +408,7 @@ impl QuicCounts {
         self.datagram_frames_received += other.datagram_frames_received;
         self.congestion_events += other.congestion_events;
         self.migrated += other.migrated;
+        self.preferred_addresses += other.preferred_addresses;
         self.early_data_accepted += other.early_data_accepted;
         self.early_data_rejected += other.early_data_rejected;
         self.early_requests += other.early_requests;
@@ -486,6 +493,10 @@ impl Unfollowed {
 pub struct RedirectCounts {
     /// Requests sent because of one.
     pub followed: u64,
+    /// Connections that sessions opened to follow one, because the server closed the connection before.
+    pub new_connections: u64,
+    /// Requests sent once more, because the server closed the connection before it responded to them.
+    pub repeated: u64,
     /// Redirects not followed, in the order of [`Unfollowed::ALL`].
     pub unfollowed: [u64; Unfollowed::ALL.len()],
 }
@@ -497,6 +508,8 @@ impl RedirectCounts {
 
     fn merge(&mut self, other: &Self) {
         self.followed += other.followed;
+        self.new_connections += other.new_connections;
+        self.repeated += other.repeated;
         self.unfollowed.iter_mut().zip(other.unfollowed).for_each(|(mine, more)| *mine += more);
     }
 }
@@ -632,6 +645,148 @@ impl GrpcCounts {
     }
 }
 
+/// Why a datagram is no part of a session of STAMP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StampDrop {
+    /// It is shorter than a packet of the protocol.
+    Malformed,
+    /// It is shorter than its reply would be. Servers only.
+    Short,
+    /// It does not have the code of the key.
+    Unauthentic,
+    /// It is the reply of a reflector. Servers only.
+    Reflected,
+    /// It has more session identifiers than a reflector keeps. Servers only.
+    Sessions,
+    /// It replies to a packet, a time or a session that is not of its sender. Clients only.
+    Foreign,
+}
+
+impl StampDrop {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Malformed, Self::Short, Self::Unauthentic, Self::Reflected, Self::Sessions, Self::Foreign];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::Short => "short",
+            Self::Unauthentic => "unauthentic",
+            Self::Reflected => "reflected",
+            Self::Sessions => "sessions",
+            Self::Foreign => "foreign",
+        }
+    }
+}
+
+/// Counts of STAMP. Times are in nanoseconds, and of clients only.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StampCounts {
+    /// Test packets sent (client), replies sent (server).
+    pub sent: u64,
+    /// Test packets with a reply in time (client), test packets received (server).
+    pub received: u64,
+    /// Test packets without a reply in time. Clients only.
+    pub lost: u64,
+    /// Of these, the ones that did not reach a reflector which counts; known at a session's end. `None` if none does.
+    pub lost_to_reflector: Option<u64>,
+    /// Of these, the ones whose reply was lost.
+    pub lost_from_reflector: Option<u64>,
+    /// Replies beyond the first to a packet.
+    pub duplicates: u64,
+    /// Replies to a packet sent before one that has a reply already.
+    pub reordered: u64,
+    /// Replies to packets that count as lost.
+    pub late: u64,
+    /// Replies whose times can't be.
+    pub untimed: u64,
+    /// Datagrams that are no part of a session, in the order of [`StampDrop::ALL`].
+    pub dropped: [u64; StampDrop::ALL.len()],
+    /// Round trips without the reflector's own time.
+    pub round_trip: Timing,
+    /// From a packet's arrival at its reflector to the reply's departure.
+    pub reflector: Timing,
+    /// From sender to reflector; without samples unless both have one clock.
+    pub to_reflector: Timing,
+    /// From reflector to sender.
+    pub from_reflector: Timing,
+    /// Differences of the round trips of packets that follow each other.
+    pub round_trip_jitter: Timing,
+    /// Differences of their delays to the reflector.
+    pub to_reflector_jitter: Timing,
+    /// Differences of their delays from the reflector.
+    pub from_reflector_jitter: Timing,
+}
+
+impl StampCounts {
+    pub(crate) fn refuse(&mut self, reason: StampDrop) {
+        self.dropped[reason as usize] += 1;
+    }
+
+    /// Losses by direction, of a session that is over.
+    pub(crate) fn lost_on_the_way(&mut self, to_reflector: u64, from_reflector: u64) {
+        *self.lost_to_reflector.get_or_insert(0) += to_reflector;
+        *self.lost_from_reflector.get_or_insert(0) += from_reflector;
+    }
+
+    fn times(&mut self) -> [&mut Timing; 7] {
+        [
+            &mut self.round_trip,
+            &mut self.reflector,
+            &mut self.to_reflector,
+            &mut self.from_reflector,
+            &mut self.round_trip_jitter,
+            &mut self.to_reflector_jitter,
+            &mut self.from_reflector_jitter,
+        ]
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let numbers = [
+            (&mut self.sent, other.sent),
+            (&mut self.received, other.received),
+            (&mut self.lost, other.lost),
+            (&mut self.duplicates, other.duplicates),
+            (&mut self.reordered, other.reordered),
+            (&mut self.late, other.late),
+            (&mut self.untimed, other.untimed),
+        ];
+        numbers.into_iter().for_each(|(mine, more)| *mine += more);
+        for (mine, more) in [
+            (&mut self.lost_to_reflector, other.lost_to_reflector),
+            (&mut self.lost_from_reflector, other.lost_from_reflector),
+        ] {
+            *mine = mine.map(|mine| mine + more.unwrap_or(0)).or(more);
+        }
+        self.dropped.iter_mut().zip(other.dropped).for_each(|(mine, more)| *mine += more);
+        self.round_trip.merge(&other.round_trip);
+        self.reflector.merge(&other.reflector);
+        self.to_reflector.merge(&other.to_reflector);
+        self.from_reflector.merge(&other.from_reflector);
+        self.round_trip_jitter.merge(&other.round_trip_jitter);
+        self.to_reflector_jitter.merge(&other.to_reflector_jitter);
+        self.from_reflector_jitter.merge(&other.from_reflector_jitter);
+    }
+
+    /// Forgets everything, keeping the memory.
+    fn clear(&mut self) {
+        let numbers = [
+            &mut self.sent,
+            &mut self.received,
+            &mut self.lost,
+            &mut self.duplicates,
+            &mut self.reordered,
+            &mut self.late,
+            &mut self.untimed,
+        ];
+        numbers.into_iter().for_each(|number| *number = 0);
+        (self.lost_to_reflector, self.lost_from_reflector) = (None, None);
+        self.dropped = [0; StampDrop::ALL.len()];
+        self.times().into_iter().for_each(Timing::clear);
+    }
+}
+
 /// Responses that a server has sent whole, in all and by status or code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Responses {
@@ -657,7 +812,14 @@ impl Counts {
 
     /// Sessions that are neither completed nor failed. Of an interval it may be less than zero.
     pub fn active(&self) -> i64 {
-        self.attempted as i64 - self.completed as i64 - self.failed_in_all() as i64
+        (self.carried + self.attempted) as i64 - self.completed as i64 - self.failed_in_all() as i64
+    }
+
+    /// Counts from an instant on at which these sessions are open.
+    #[must_use]
+    pub fn carry_on(&self) -> Self {
+        let open = u64::try_from(self.active()).unwrap_or(0);
+        Self { carried: open, active_max: open, ..Self::default() }
     }
 
     pub(crate) fn fail(&mut self, reason: Reason) {
@@ -668,6 +830,12 @@ impl Counts {
     #[cold]
     pub(crate) fn keep_shorter_than_think(&mut self, seconds: u32) {
         self.kept_s = shorter(self.kept_s, Some(seconds));
+    }
+
+    /// Counts of STAMP, made if there are none.
+    #[inline]
+    pub(crate) fn stamp(&mut self) -> &mut StampCounts {
+        self.stamp.get_or_insert_default()
     }
 
     /// A DNS response was sent completely.
@@ -719,6 +887,7 @@ impl Counts {
         fn add<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
+        self.carried += other.carried;
         self.attempted += other.attempted;
         self.established += other.established;
         self.completed += other.completed;
@@ -749,6 +918,9 @@ impl Counts {
         self.websocket_upgrade.merge(&other.websocket_upgrade);
         self.grpc.merge(&other.grpc);
         self.grpc_message.merge(&other.grpc_message);
+        if let Some(stamp) = &other.stamp {
+            self.stamp().merge(stamp);
+        }
         for (agreed, count) in &other.tls {
             *self.tls.entry(*agreed).or_default() += count;
         }
@@ -774,6 +946,7 @@ impl Counts {
     /// Forgets everything, keeping the memory.
     pub fn clear(&mut self) {
         let numbers = [
+            &mut self.carried,
             &mut self.attempted,
             &mut self.established,
             &mut self.completed,
@@ -803,6 +976,9 @@ impl Counts {
         self.websocket_upgrade.clear();
         self.grpc = GrpcCounts::default();
         self.grpc_message.clear();
+        if let Some(stamp) = &mut self.stamp {
+            stamp.clear();
+        }
         self.failures = Failures::default();
         self.http.fill(0);
         self.dns.fill(0);
@@ -832,6 +1008,19 @@ mod tests {
     }
 
     #[test]
+    fn open_sessions_are_carried_on() {
+        let mut before =
+            Counts { attempted: 9, completed: 4, active_max: 7, requests: 8, ..Counts::default() };
+        before.fail(Reason::Reset);
+        let mut after = before.carry_on();
+        assert_eq!((after.carried, after.attempted, after.requests, after.active_max), (4, 0, 0, 4));
+        after.append(&Counts { attempted: 2, completed: 5, active_max: 5, ..Counts::default() });
+        assert_eq!((after.active(), after.active_max), (1, 5));
+        let more = Counts { attempted: 1, completed: 2, ..Counts::default() };
+        assert_eq!(more.carry_on(), Counts::default(), "of an interval fewer may be open than before");
+    }
+
+    #[test]
     fn merges_appends_and_clears() {
         let mut a = Counts { attempted: 5, completed: 2, active_max: 3, ..Counts::default() };
         a.fail(Reason::Reset);
@@ -852,6 +1041,7 @@ mod tests {
         both.clear();
         assert_eq!(both, Counts::default());
         let mut full = Counts {
+            carried: 1,
             attempted: 1,
             established: 1,
             completed: 1,

@@ -11,6 +11,7 @@ use crate::grpc;
 use crate::http::agent::Agent;
 use crate::http::h2::Link;
 use crate::quic::link;
+use crate::stamp;
 use crate::websocket;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -32,6 +33,8 @@ pub(crate) struct Extra {
     pub starts: VecDeque<u32>,
     /// Due times of requests without a response, or not sent, in ticks of flows: where they may be sent late.
     pub dues: VecDeque<u32>,
+    /// When the turn comes that the flow waits for, and its number: where requests are not sent late.
+    pub turn: Option<(Nanos, u64)>,
     /// Places in a log of requests that are not sent, as many as have a turn.
     pub entries: VecDeque<u64>,
     /// Responses that are not acknowledged.
@@ -61,6 +64,8 @@ pub(crate) struct Extra {
     pub grpc: Option<Box<grpc::Link>>,
     /// The connection of DNS over HTTPS.
     pub doh: Option<Box<dns::HttpsLink>>,
+    /// Test packets of STAMP under way, or the reflector.
+    pub stamp: Option<Box<stamp::State>>,
     /// Redirects and cookies of HTTP.
     pub agent: Option<Box<Agent>>,
 }
@@ -156,6 +161,7 @@ impl Extras {
         extra.input.clear();
         extra.starts.clear();
         extra.dues.clear();
+        extra.turn = None;
         extra.entries.clear();
         extra.responses.clear();
         extra.echo.clear();
@@ -163,23 +169,40 @@ impl Extras {
         extra.datagrams.clear();
         extra.echo_base = 0;
         extra.link = None;
-        extra.quic = None;
+        let link = extra.quic.take();
         extra.websocket = None;
         extra.stream = None;
         extra.grpc = None;
         extra.doh = None;
+        extra.stamp = None;
         extra.agent = None;
-        if extra.input.capacity() > KEEP_MAX {
-            let long = std::mem::take(&mut extra.input);
-            if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {
-                self.spares.push(long);
-            }
-        }
         if extra.echo.capacity() > KEEP_MAX {
             extra.echo = VecDeque::new();
         }
+        if extra.input.capacity() > KEEP_MAX {
+            let long = std::mem::take(&mut extra.input);
+            self.keep_spare(long);
+        }
         self.free.push(place as u32);
         flow.left_or_extra = 0;
+        for mut own in link.into_iter().flat_map(|link| link.into_flows()) {
+            self.release(&mut own);
+        }
+    }
+
+    /// A buffer with nothing in it: a long one that was used before, or one with this room.
+    #[inline]
+    pub(crate) fn spare(&mut self, room: usize) -> Vec<u8> {
+        self.spares.pop().unwrap_or_else(|| Vec::with_capacity(room))
+    }
+
+    /// Keeps the memory of a buffer for the next one.
+    #[inline]
+    pub(crate) fn keep_spare(&mut self, mut buffer: Vec<u8>) {
+        if buffer.capacity() > KEEP_MAX && buffer.capacity() <= SPARE_MAX && self.spares.len() < SPARES {
+            buffer.clear();
+            self.spares.push(buffer);
+        }
     }
 
     /// Entries in use.
@@ -187,9 +210,10 @@ impl Extras {
         self.entries.len() - self.free.len()
     }
 
-    /// Keeps input for later, after what is kept already.
+    /// Keeps input for later, after what is kept already. A few bytes need no long buffer: many flows may keep some for long.
     pub(crate) fn stash(&mut self, flow: &mut Flow, data: &[u8]) {
-        if self.of(flow).input.capacity() == 0
+        if data.len() > KEEP_MAX
+            && self.of(flow).input.capacity() == 0
             && let Some(spare) = self.spares.pop()
         {
             self.of(flow).input = spare;
@@ -254,8 +278,12 @@ mod tests {
         assert_eq!((extras.used(), extras.spares.len()), (0, SPARES));
         let flow = &mut flows[0];
         extras.stash(flow, &[1]);
-        assert_eq!((extras.spares.len(), extras.of(flow).input.capacity()), (SPARES - 1, 2 * KEEP_MAX));
+        assert_eq!(extras.spares.len(), SPARES, "a few bytes take none");
+        assert!(extras.of(flow).input.capacity() < KEEP_MAX);
         assert_eq!(extras.unstash(flow), [1]);
+        extras.stash(flow, &[1; KEEP_MAX + 1]);
+        assert_eq!((extras.spares.len(), extras.of(flow).input.capacity()), (SPARES - 1, 2 * KEEP_MAX));
+        assert_eq!(extras.unstash(flow), [1; KEEP_MAX + 1]);
         extras.stash(flow, &[2; 2 * SPARE_MAX]);
         extras.release(flow);
         assert!(extras.spares.len() < SPARES, "one that is too long is given up");

@@ -29,8 +29,9 @@ pub struct Flow {
     pub(crate) sent: u32,
     // ----
     pub(crate) step: u32,
-    /// Offset of the oldest message that is not acknowledged whole, modulo 2^40.
-    base: [u8; 5],
+    /// Offset of the oldest message that is not acknowledged whole, modulo 2^40: the lower bits, and the upper.
+    base: u32,
+    base_high: u8,
     /// Messages sent that are not acknowledged whole.
     pub(crate) unacked: u16,
     pub(crate) waiting: u8,
@@ -95,6 +96,8 @@ impl Flag {
     /// HTTP: nothing is expected of the body that is read now; it is an error's, or there is none. Clients have it in
     /// place of a flag that only servers have.
     pub(crate) const ANY_BODY: Self = Self::Queued;
+    /// HTTP: it takes up a session that began on another flow, and is not open yet. Has the place of a flag that is set later.
+    pub(crate) const ARRIVES: Self = Self::Head;
     /// DNS: a session that began over UDP is on TCP. Has the place of a flag of HTTP.
     pub(crate) const BY_TCP: Self = Self::Last;
 }
@@ -152,17 +155,22 @@ impl Flow {
         self.left_or_extra.checked_sub(EXTRA).map(|place| place as usize)
     }
 
+    #[inline(always)]
+    fn base(&self) -> u64 {
+        u64::from(self.base) | u64::from(self.base_high) << 32
+    }
+
     /// Bytes from the oldest message's start to `offset`.
     #[inline]
     pub(crate) fn since_base(&self, offset: u64) -> u64 {
-        offset.wrapping_sub(read(&self.base)) & OFFSET_MASK
+        offset.wrapping_sub(self.base()) & OFFSET_MASK
     }
 
     /// Advances to the message after the oldest, which has this number of bytes.
     #[inline]
     pub(crate) fn drop_oldest(&mut self, bytes: u64) {
-        let base = read(&self.base).wrapping_add(bytes);
-        write(&mut self.base, base);
+        let base = self.base().wrapping_add(bytes);
+        (self.base, self.base_high) = (base as u32, (base >> 32) as u8);
         self.unacked = self.unacked.saturating_sub(1);
     }
 
@@ -198,18 +206,6 @@ impl Flow {
     pub(crate) fn reason(&self) -> Reason {
         Reason::from_number(self.waiting)
     }
-}
-
-#[inline]
-fn read(bytes: &[u8; 5]) -> u64 {
-    let [a, b, c, d, e] = *bytes;
-    u64::from(u32::from_le_bytes([a, b, c, d])) | u64::from(e) << 32
-}
-
-#[inline]
-fn write(bytes: &mut [u8; 5], value: u64) {
-    let low = (value as u32).to_le_bytes();
-    *bytes = [low[0], low[1], low[2], low[3], (value >> 32) as u8];
 }
 
 /// The tick of an instant.
@@ -299,6 +295,8 @@ pub(crate) struct Ask {
     pub exchange: Option<u32>,
     /// The flow is to have another port.
     pub moves: bool,
+    /// The flow is to be tended after the burst.
+    pub tend: bool,
     /// Whether datagrams are marked from now on.
     pub marks: Option<bool>,
 }
@@ -340,6 +338,9 @@ impl Ask {
         if let Some(other) = self.rouse {
             io.rouse(FlowId(other));
         }
+        if self.tend {
+            io.tend_later();
+        }
     }
 }
 
@@ -361,6 +362,8 @@ pub(crate) struct Ctx<'a> {
     pub number: u32,
     /// The congestion mark of the datagram that is received.
     pub ecn: u8,
+    /// The TTL, or hop limit, with which it came.
+    pub hops: u8,
     pub common: &'a Common,
     pub counts: &'a mut Counts,
     pub pacers: &'a mut Pacers,
@@ -587,6 +590,8 @@ impl Ctx<'_> {
             if pacer.is_listed() {
                 extra.entries.push_back(pacer.last());
             }
+        } else if let Some(extra) = self.extras.find_mut(flow) {
+            extra.turn = turn.map(|at| (at, pacer.last()));
         }
         let is_now = turn.is_some_and(|at| at <= self.now);
         if !is_now {
@@ -604,6 +609,71 @@ impl Ctx<'_> {
             extra.entries.pop_back();
         }
         had
+    }
+}
+
+/// Everything but the flow that a usual event on a flow of TCP can change: what is left of [`Ctx`] where usual events are handled in
+/// one go.
+pub(crate) struct Place<'a> {
+    pub now: Nanos,
+    pub common: &'a Common,
+    pub counts: &'a mut Counts,
+    pub io: &'a mut Io,
+}
+
+/// Flags of flows with unusual events.
+const UNUSUAL: u16 = Flag::Failed as u16
+    | Flag::Stopping as u16
+    | Flag::Closing as u16
+    | Flag::PeerClosed as u16
+    | Flag::Paused as u16
+    | Flag::Turn as u16
+    | Flag::Stopped as u16
+    | Flag::Stashed as u16;
+
+/// Whether a flow is in nothing unusual.
+#[inline(always)]
+pub(crate) fn is_usual(flow: &Flow) -> bool {
+    !flow.has_any(UNUSUAL) && flow.extra().is_none()
+}
+
+impl Place<'_> {
+    /// Sends a message of this number of bytes: [`Ctx::send`].
+    #[inline(always)]
+    pub(crate) fn send(&mut self, flow: &mut Flow, bytes: u64) {
+        self.io.send(bytes);
+        self.counts.bytes_sent += bytes;
+        flow.sent = flow.sent.wrapping_add(1);
+        flow.unacked = flow.unacked.saturating_add(1);
+    }
+
+    /// [`Ctx::arm`].
+    #[inline(always)]
+    pub(crate) fn arm(&mut self, flow: &mut Flow, patience: Option<Nanos>) {
+        if let Some(patience) = patience
+            && !flow.has(Flag::Armed)
+        {
+            flow.set(Flag::Armed);
+            self.io.wake_at(self.now.saturating_add(patience));
+        }
+    }
+
+    /// [`Ctx::close`].
+    #[inline(always)]
+    pub(crate) fn close(&mut self, flow: &mut Flow) {
+        flow.set(Flag::Done);
+        if !flow.has(Flag::Closing) {
+            flow.set(Flag::Closing);
+            self.io.close();
+        }
+    }
+
+    /// [`Ctx::acknowledge_early`] of a client that takes turns, where nothing was requested but to be woken.
+    #[inline(always)]
+    pub(crate) fn acknowledge_early(&mut self, flow: &Flow, len: usize) {
+        if len < SHORT && flow.sent < 2 {
+            self.io.acknowledge();
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, WebSocket, gRPC, DNS, conversations from captures; when
-//! sessions are opened and closed; their counts.
+//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, WebSocket, gRPC, DNS, STAMP, conversations from captures;
+//! when sessions are opened and closed; their counts.
 //!
 //! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs
 //! all of them on one stack and counts; [`Clients`] decides which sessions a worker opens when, and from where to
@@ -33,6 +33,7 @@ mod conversation;
 mod counts;
 mod dns;
 mod echo;
+mod express;
 mod extra;
 mod flow;
 mod grpc;
@@ -48,6 +49,7 @@ mod program;
 pub mod quic;
 mod scale;
 pub mod secure;
+mod stamp;
 mod tls;
 mod tunnel;
 mod turns;
@@ -59,7 +61,7 @@ pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
 pub use counts::{
     AltSvcCounts, CompressionCounts, CookieCounts, Counts, Failures, GrpcCounts, Http2Counts, Http3Counts,
-    QuicCounts, Reason, RedirectCounts, Unfollowed, WebsocketCounts,
+    QuicCounts, Reason, RedirectCounts, StampCounts, StampDrop, Unfollowed, WebsocketCounts,
 };
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};

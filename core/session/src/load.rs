@@ -16,6 +16,9 @@ use units::{Nanos, Pps};
 const SESSION: u128 = 2_000_000_000_000_000;
 /// Delay of a poll from which on an opener was late.
 const LATE: Nanos = Nanos::from_millis(1);
+/// From when sessions began that all failed to when others take their place: at first, doubled each time, and at most.
+const RETRY_FIRST: Nanos = Nanos::from_millis(10);
+const RETRY_MAX: Nanos = Nanos::from_secs(1);
 
 /// The sessions to open now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,9 +62,40 @@ pub struct Opener {
     ended: u64,
     /// When places of sessions that are over are free again.
     down_until: BinaryHeap<Reverse<u64>>,
+    retries: Retries,
     stopped: bool,
     totals: OpenerTotals,
 }
+
+/// Pauses of an entry without a rate and without a number of sessions, while all of them fail. Otherwise a server that is
+/// down gets as many requests for connections as the machine can send.
+#[derive(Debug, Default)]
+struct Retries {
+    /// Progress at the last look.
+    progress: u64,
+    /// Sessions that failed since the last pause.
+    failed: u64,
+    /// Pauses since there was progress.
+    pauses: u32,
+    /// When the sessions began that were opened after the last pause.
+    begun: Nanos,
+    /// Nothing is opened before.
+    until: Nanos,
+}
+
+impl Retries {
+    /// Of `round` sessions and more that ended by `now`, none has made progress: others begin after a pause.
+    fn pause(&mut self, now: Nanos) {
+        let wait = RETRY_FIRST.0.checked_shl(self.pauses).unwrap_or(u64::MAX);
+        self.until = self.begun.saturating_add(Nanos(wait).min(RETRY_MAX));
+        self.begun = self.until.max(now);
+        self.pauses = (self.pauses + 1).min(RETRY_PAUSES_MAX);
+        self.failed = 0;
+    }
+}
+
+/// Pauses after which they do not get longer.
+const RETRY_PAUSES_MAX: u32 = 10;
 
 /// Totals of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -123,6 +157,7 @@ impl Opener {
             opened: 0,
             ended: 0,
             down_until: BinaryHeap::new(),
+            retries: Retries::default(),
             stopped: false,
             totals: OpenerTotals::default(),
         }
@@ -137,7 +172,8 @@ impl Opener {
             return self.none();
         }
         if matches!(self.rate, Rate::Max) {
-            let open = now >= self.start_delay && now.since(self.start_delay) < self.time;
+            let open =
+                now >= self.start_delay.max(self.retries.until) && now.since(self.start_delay) < self.time;
             let count = if open { self.free(now, active).min(left).min(most) } else { 0 };
             self.totals.due += count;
             return self.take(count);
@@ -255,6 +291,28 @@ impl Opener {
         }
     }
 
+    /// Sessions of this entry and worker ended. `progress` grows when one completes or receives anything: while it
+    /// does not, and sessions take each other's places as fast as they can, each round of them waits, longer than the one
+    /// before.
+    pub fn tried(&mut self, now: Nanos, ended: u64, progress: u64) {
+        if self.has_rate() || self.count.is_some() {
+            return;
+        }
+        if progress > self.retries.progress {
+            self.retries = Retries { progress, begun: now, ..Retries::default() };
+            return;
+        }
+        // Sessions that were opened before the pause may end in it.
+        if now < self.retries.until {
+            return;
+        }
+        self.retries.failed += ended;
+        let round = self.ceiling(now).unwrap_or(LoadPlan::MAX_CONCURRENT).max(1);
+        if self.retries.failed >= round {
+            self.retries.pause(now);
+        }
+    }
+
     /// When [`Opener::poll`] has something to open next, as far as time alone decides: sessions that end may change it.
     /// [`Nanos::MAX`] if never.
     pub fn deadline(&self, active: u64) -> Nanos {
@@ -266,8 +324,8 @@ impl Opener {
         let full = self.ceiling(self.asked).is_some_and(|all| active.saturating_add(down) >= all);
         let change = self.warp.next_change(self.asked.since(self.start_delay));
         let at = match self.rate {
-            Rate::Max if full => waiting.min(self.start_delay.saturating_add(change)),
-            Rate::Max => self.start_delay,
+            Rate::Max if full => waiting.min(self.start_delay.saturating_add(change)).max(self.retries.until),
+            Rate::Max => self.start_delay.max(self.retries.until),
             _ => self.next_turn(),
         };
         let end = self.start_delay.saturating_add(self.time);

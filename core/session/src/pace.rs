@@ -135,15 +135,24 @@ impl Pacer {
         self.keeps
     }
 
-    /// Turns that expired without a taker, as far as they were found since the first request.
-    pub(crate) fn expired(&self) -> u64 {
-        self.expired
+    /// Turns that expired before `now` without a taker, as far as they were found since the first request.
+    pub(crate) fn expired(&self, now: Nanos) -> u64 {
+        self.expired + self.returned.iter().filter(|(at, _)| !self.keeps && *at < now).count() as u64
     }
 
     /// Lets turns before `now` expire, unless they are kept.
     pub(crate) fn expire(&mut self, now: Nanos) {
         if self.begun && !self.keeps && !self.turns.are_none() {
+            self.expire_returned(now);
             self.expired += self.skip_to(self.warp.own(now));
+        }
+    }
+
+    /// Turns that were returned expire like others, unless they are kept.
+    fn expire_returned(&mut self, now: Nanos) {
+        while !self.keeps && self.returned.front().is_some_and(|(at, _)| *at < now) {
+            self.returned.pop_front();
+            self.expired += 1;
         }
     }
 
@@ -152,9 +161,10 @@ impl Pacer {
         self.expired += 1;
     }
 
-    /// Keeps an assigned turn that could not be used.
+    /// Takes an assigned turn back that was not used: for the next caller, unless it comes before that and is not kept.
     pub(crate) fn give_back(&mut self, at: Nanos, turn: u64) {
-        self.returned.push_back((at, turn));
+        let place = self.returned.partition_point(|(other, _)| *other <= at);
+        self.returned.insert(place, (at, turn));
     }
 
     /// Scales the rate, from `at` on. A holder of a turn that has not come must request another.
@@ -193,6 +203,7 @@ impl Pacer {
         if self.turns.are_none() {
             return None;
         }
+        self.expire_returned(now);
         if let Some((at, turn)) = self.returned.front().copied() {
             if at > now && at >= end {
                 return None;
@@ -238,16 +249,40 @@ mod tests {
         let ms = Nanos::from_millis;
         let mut pacer = Pacer::new(Pps::new(100), 0, 1);
         pacer.expire(ms(500));
-        assert_eq!((pacer.next(ms(1_000)), pacer.expired()), (ms(1_000), 0), "none before the first");
+        assert_eq!(
+            (pacer.next(ms(1_000)), pacer.expired(ms(1_000))),
+            (ms(1_000), 0),
+            "none before the first"
+        );
         // Due at 1,010, 1,020 and 1,030 ms, while nobody was free.
-        assert_eq!((pacer.next(ms(1_035)), pacer.expired()), (ms(1_040), 3));
+        assert_eq!((pacer.next(ms(1_035)), pacer.expired(ms(1_035))), (ms(1_040), 3));
         pacer.expire(ms(1_065));
-        assert_eq!(pacer.expired(), 5);
+        assert_eq!(pacer.expired(ms(1_065)), 5);
         // A change of the rate takes turns away that nobody has missed yet.
         pacer.scale(ms(2_000), Scale::new(1, 2));
-        assert_eq!((pacer.next(ms(2_000)).0 > 0, pacer.expired()), (true, 5));
+        assert_eq!((pacer.next(ms(2_000)).0 > 0, pacer.expired(ms(2_000))), (true, 5));
         pacer.lose();
-        assert_eq!(pacer.expired(), 6);
+        assert_eq!(pacer.expired(ms(2_000)), 6);
+    }
+
+    #[test]
+    fn a_turn_that_was_given_back_is_the_next_callers_until_it_expires() {
+        let ms = Nanos::from_millis;
+        let mut pacer = Pacer::new(Pps::new(10), 0, 1);
+        let turns = [0; 3].map(|_| (pacer.next(ms(50)), pacer.last()));
+        assert_eq!(turns, [(ms(100), 1), (ms(200), 2), (ms(300), 3)]);
+        for (at, turn) in [turns[1], turns[0]] {
+            pacer.give_back(at, turn);
+        }
+        assert_eq!(pacer.next_before(ms(60), ms(100)), None, "too late for this one");
+        assert_eq!((pacer.next(ms(60)), pacer.last(), pacer.expired(ms(60))), (ms(100), 1, 0));
+        assert_eq!(pacer.expired(ms(210)), 1, "nobody came for the other one");
+        assert_eq!((pacer.next(ms(210)), pacer.expired(ms(210))), (ms(400), 1));
+        let [first, second] = [0; 2].map(|_| (pacer.next(ms(410)), pacer.last()));
+        pacer.give_back(first.0, first.1);
+        pacer.give_back(second.0, second.1);
+        pacer.expire(ms(550));
+        assert_eq!((pacer.expired(ms(550)), pacer.next(ms(550))), (2, second.0));
     }
 
     #[test]

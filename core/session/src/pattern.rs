@@ -37,6 +37,17 @@ pub(crate) fn pieces(number: u64, offset: u64, len: u64, mut take: impl FnMut(&[
 /// Writes the bytes of message `number` from `offset` on.
 #[inline]
 pub(crate) fn write(number: u64, offset: u64, out: &mut [u8]) {
+    let start = place(number, offset);
+    if let Some(piece) = TABLE.get(start..start + out.len())
+        && u64::from(offset as u32) + out.len() as u64 <= 1 << 32
+    {
+        return out.copy_from_slice(piece);
+    }
+    write_pieces(number, offset, out);
+}
+
+#[inline(never)]
+fn write_pieces(number: u64, offset: u64, out: &mut [u8]) {
     let mut at = 0;
     pieces(number, offset, out.len() as u64, |piece| {
         out[at..at + piece.len()].copy_from_slice(piece);

@@ -13,10 +13,14 @@ pub use crate::http::{
     HttpVersion, LoggedRequest, Method, Migrate, QuicPlan, RequestBody, RequestLog,
 };
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
+pub use crate::stamp::StampPlan;
 pub use crate::tunnel::TunnelPlan;
 pub use crate::vary::{By, Content, Delay, PairOrder, Part, SelectionOrder, Size, Values, Weighted};
 pub use crate::websocket::{WebsocketCompression, WebsocketExpect, WebsocketPlan};
 pub use ::grpc::Status as GrpcStatus;
+pub use ::stamp::{
+    Form as StampForm, Format as StampFormat, HEADER as STAMP_HEADER, Key as StampKey, PORT as STAMP_PORT,
+};
 pub use websocket::{Deflate, Kind as WebsocketKind};
 
 use std::net::IpAddr;
@@ -293,6 +297,8 @@ pub enum AppPlan {
     Websocket(Arc<WebsocketPlan>),
     /// gRPC.
     Grpc(Arc<GrpcPlan>),
+    /// STAMP: test packets and their replies.
+    Stamp(Arc<StampPlan>),
 }
 
 impl AppPlan {
@@ -503,6 +509,8 @@ pub struct TlsPlan {
     pub groups: Vec<String>,
     /// Application protocols offered and taken (`http/1.1`), best first; empty is none.
     pub alpn: Vec<String>,
+    /// File that secrets of connections are appended to.
+    pub key_log: Option<String>,
     /// Settings of clients.
     pub client: TlsClient,
     /// Settings of servers.
@@ -525,8 +533,10 @@ pub struct TlsClient {
 /// Verification of a server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsVerify {
-    /// Nothing: any certificate is good.
+    /// Any certificate is good; the signature over the handshake must be right.
     Off,
+    /// Nothing at all: neither a certificate nor the signature over the handshake is read.
+    Nothing,
     /// These root certificates, PEM.
     Roots(Arc<[u8]>),
     /// The root that was generated for the server played here.

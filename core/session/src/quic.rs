@@ -7,16 +7,22 @@
 //! sent them. For any request of an application to the carrier, the connection closes first ([`Carried::settle`]).
 
 pub(crate) mod link;
+mod outbox;
+#[cfg(test)]
+pub(crate) mod plain;
+#[cfg(test)]
+mod tests;
 
 use crate::counts::{QuicCounts, Reason};
-use crate::echo;
-use crate::flow::{Ctx, Flag, Flow};
+use crate::flow::{Ask, Ctx, Flag, Flow};
 use crate::secure::{Agreed, SecureError};
-use std::collections::VecDeque;
+use outbox::Outbox;
 use units::Nanos;
 
 /// Bytes of datagrams that wait for the stack at which no more are made.
 const AHEAD_MAX: u64 = 64 << 10;
+/// Room of a new buffer for datagrams made together.
+const BUFFER: usize = 16 << 10;
 /// When it is looked again whether they have left.
 const LOOK_AGAIN: Nanos = Nanos::from_micros(100);
 
@@ -106,6 +112,8 @@ pub struct QuicStats {
     pub ecn_sent: u64,
     /// The path, or the other end, was found not to support congestion marks.
     pub ecn_failed: bool,
+    /// The server announced a preferred address (RFC 9000 section 9.6).
+    pub preferred_address: bool,
 }
 
 /// One connection. Datagrams in, datagrams out; no socket, no waiting. Streams are named by their identifiers (RFC 9000 section 2.1).
@@ -243,14 +251,26 @@ impl std::fmt::Debug for QuicAccepted {
     }
 }
 
+/// Reason why a connection was woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// Nothing of its session.
+    Nothing,
+    /// The time of the handshake is over.
+    Handshake,
+    /// The application wanted to be woken.
+    Wake,
+}
+
 /// A connection on its flow.
 pub(crate) struct Carried {
     pub(crate) quic: Box<dyn Quic>,
-    /// Datagrams that the stack has not sent, and the offset of the first byte.
-    out: VecDeque<u8>,
-    base: u64,
+    /// Datagrams that the stack has not sent.
+    out: Outbox,
     /// When the application wants to be woken.
     wake: Option<Nanos>,
+    /// When the handshake must be done. Applications have other wake-ups meanwhile: they send and respond in early data.
+    deadline: Option<Nanos>,
     /// By which code it is to be closed.
     code: u64,
     /// It was requested to close.
@@ -273,9 +293,9 @@ impl Carried {
     pub(crate) fn new(quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
         Self {
             quic,
-            out: VecDeque::new(),
-            base,
+            out: Outbox::new(base),
             wake: None,
+            deadline: None,
             code: 0,
             closed: false,
             over: false,
@@ -317,22 +337,39 @@ impl Carried {
         self.seen = true;
         (self.moves, self.heard) = (ctx.common.moves(ctx.now), false);
         let took = ctx.now.since(self.since);
-        ctx.counts.established += 1;
         ctx.counts.handshake.record(took.0);
-        if ctx.is_client() {
+        // A session that continues here was established when it began.
+        let is_new = !ctx.is_client() || !flow.has(Flag::ARRIVES);
+        ctx.counts.established += u64::from(is_new);
+        if ctx.is_client() && is_new {
             ctx.counts.setup.record(took.0);
             if let Some(up) = ctx.common.up {
                 flow.set_up_end(ctx.now.saturating_add(up.value(u64::from(flow.number), 0)));
             }
         }
         ctx.counts.quic.connections += 1;
+        ctx.counts.quic.preferred_addresses += u64::from(self.quic.stats().preferred_address);
         if let Some(agreed) = self.quic.agreed() {
             ctx.alpn = agreed.alpn;
             *ctx.counts.tls.entry(agreed).or_default() += 1;
         }
-        // The time of the handshake is over; whoever wants to be woken says so.
-        flow.unset(Flag::Armed);
-        self.wake = None;
+        self.deadline = None;
+    }
+
+    /// The handshake must be done in time, from now on.
+    pub(crate) fn await_handshake(&mut self, ctx: &Ctx<'_>) {
+        let patience = ctx.common.patience;
+        let patience = if ctx.is_client() { patience.response } else { patience.idle };
+        self.deadline = patience.map(|patience| ctx.now.saturating_add(patience));
+    }
+
+    /// The time of a server's handshake is over: it fails, unless something has come meanwhile.
+    pub(crate) fn outlast(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.take(Flag::Progress) {
+            self.await_handshake(ctx);
+        } else {
+            link::give_up(ctx, flow, Reason::IdleTimeout);
+        }
     }
 
     /// By which code the connection is closed, once it is.
@@ -340,21 +377,39 @@ impl Carried {
         self.code = code;
     }
 
-    /// Whether the application is to be woken now: not only the connection.
-    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
+    /// Wakes the connection; returns what else it was woken for.
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> Due {
         self.quic.wake(ctx.now);
-        let is_due = self.wake.is_some_and(|at| at <= ctx.now);
-        if is_due {
-            self.wake = None;
-        } else if self.wake.is_some() {
+        let is_past = |at: &mut Option<Nanos>| at.take_if(|at| *at <= ctx.now).is_some();
+        let due = if is_past(&mut self.deadline) {
+            Due::Handshake
+        } else if is_past(&mut self.wake) {
+            Due::Wake
+        } else {
+            Due::Nothing
+        };
+        if self.wake.is_some() {
             flow.set(Flag::Armed);
         }
-        is_due
+        due
     }
 
     /// Whether the session is over, and only the connection is left.
     pub(crate) fn is_over(&self) -> bool {
         self.over
+    }
+
+    /// Leaves the connection's output to the end of the burst, of whose datagrams more may be its own: unless it shakes hands, or ends.
+    #[inline]
+    pub(crate) fn hold(&mut self, ask: &mut Ask) {
+        if !self.seen || self.closed || ask.close || ask.abort || ask.reset {
+            return;
+        }
+        if let Some(at) = ask.wake.take() {
+            self.wake = (at != Nanos::MAX).then_some(at);
+        }
+        ask.rouse = self.quic.rouses();
+        ask.tend = true;
     }
 
     /// Carries out the requests of this call, and sends the connection's output. `sent`: bytes of datagrams that the
@@ -376,7 +431,7 @@ impl Carried {
         self.renew(ctx);
         if self.closed && !self.over {
             (self.over, ends) = (true, true);
-            self.wake = None;
+            (self.wake, self.deadline) = (None, None);
             flow.unset(Flag::Armed);
             ctx.counts.quic.add(&self.quic.stats());
         }
@@ -387,9 +442,10 @@ impl Carried {
             ctx.ask.close = true;
             return ends;
         }
-        let waits = self.ahead() >= AHEAD_MAX;
+        let waits = self.out.ahead() >= AHEAD_MAX;
         let again = waits.then(|| ctx.now.saturating_add(LOOK_AGAIN));
-        ctx.ask.wake = [self.wake, self.quic.timeout(), again, self.moves].into_iter().flatten().min();
+        ctx.ask.wake =
+            [self.wake, self.deadline, self.quic.timeout(), again, self.moves].into_iter().flatten().min();
         ends
     }
 
@@ -426,31 +482,22 @@ impl Carried {
         self.quic.moved(knows);
     }
 
-    /// Bytes that wait for the stack.
-    fn ahead(&self) -> u64 {
-        self.out.len() as u64
-    }
-
     #[inline]
     fn flush(&mut self, ctx: &mut Ctx<'_>) {
-        let gone = ctx.sent.saturating_sub(self.base).min(self.ahead());
-        self.out.drain(..gone as usize);
-        self.base += gone;
-        let scratch = &mut *ctx.scratch;
-        while self.ahead() < AHEAD_MAX {
-            scratch.clear();
-            if !self.quic.transmit(ctx.now, scratch, &mut ctx.ask.datagrams) {
+        self.out.note_sent(ctx.sent, ctx.extras);
+        while self.out.ahead() < AHEAD_MAX {
+            let (mut bytes, before) = (ctx.extras.spare(BUFFER), ctx.ask.datagrams.len());
+            if !self.quic.transmit(ctx.now, &mut bytes, &mut ctx.ask.datagrams) {
+                ctx.extras.keep_spare(bytes);
                 break;
             }
-            self.out.extend(&*scratch);
+            self.out.push(bytes, ctx.ask.datagrams.len() > before + 1, ctx.extras);
         }
     }
 
     /// Writes datagrams.
     pub(crate) fn fill(&self, offset: u64, out: &mut [u8]) {
-        if let Some(skip) = offset.checked_sub(self.base) {
-            echo::copy(&self.out, skip as usize, out);
-        }
+        self.out.fill(offset, out);
     }
 }
 
@@ -478,6 +525,7 @@ pub(crate) fn failure(
         QuicEnd::Refused => (Reason::Refused, "CONNECTION_CLOSE: CONNECTION_REFUSED".to_owned()),
         QuicEnd::Protocol(why) => (Reason::QuicProtocol, why.clone()),
         QuicEnd::Tls(SecureError::AlertReceived(name)) => (Reason::TlsAlert, (*name).to_owned()),
+        QuicEnd::Tls(SecureError::NothingCommon(why)) => (nothing_common, (*why).to_owned()),
         QuicEnd::Tls(SecureError::Certificate(why)) => (Reason::TlsCertificate, why.clone()),
         QuicEnd::Tls(SecureError::Protocol(why)) => (Reason::TlsProtocol, why.clone()),
         QuicEnd::NothingCommon(why) => (nothing_common, (*why).to_owned()),

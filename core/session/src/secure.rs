@@ -8,8 +8,11 @@ use units::Nanos;
 /// Why a secured flow failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecureError {
-    /// The peer sent an alert: its name in TLS (RFC 8446 section 6), such as `handshake_failure`.
+    /// The peer sent an alert: its name in TLS (RFC 8446 section 6), such as `handshake_failure`, or its number.
     AlertReceived(&'static str),
+    /// There is no application protocol that both ends support (ALPN): which of them found so. The alert for it is
+    /// `no_application_protocol` (RFC 7301 section 3.2).
+    NothingCommon(&'static str),
     /// The peer's certificate is not good: why, in a word or two.
     Certificate(String),
     /// The peer sent something that is no TLS, or none this side takes.
@@ -25,7 +28,7 @@ pub struct Agreed {
     pub suite: &'static str,
     /// The key exchange's name, such as `X25519`; empty if there was none.
     pub group: &'static str,
-    /// The application protocol's name, such as `h2`; empty if there was none, `other` if it is none of those known here.
+    /// The application protocol's name, such as `h2`; empty if there was none.
     pub alpn: &'static str,
     /// Whether an earlier session was resumed.
     pub resumed: bool,

@@ -5,6 +5,7 @@ use crate::counts::Counts;
 use crate::flow::Flow;
 use crate::plan::*;
 use crate::secure::{Layer, SecureSide};
+use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
@@ -159,6 +160,12 @@ pub(crate) struct Wire {
     dropped: u32,
     /// A server that is not there: the data it sends instead, then whether it closes.
     pub fake: Option<(Vec<u8>, bool)>,
+    /// Data that a fake server sends on each connection that clients open after the first, and whether it closes it.
+    pub then: VecDeque<(Vec<u8>, bool)>,
+    /// The server takes no connection after the first.
+    pub refuses: bool,
+    /// Data that each end has sent on connections that clients left for another.
+    earlier: [Vec<u8>; 2],
 }
 
 impl Wire {
@@ -183,6 +190,9 @@ impl Wire {
             drop_datagrams: 0,
             dropped: 0,
             fake: None,
+            then: VecDeque::new(),
+            refuses: false,
+            earlier: Default::default(),
         }
     }
 
@@ -204,7 +214,41 @@ impl Wire {
             *half = Half { apps, ..Half::new(&[], group, None) };
         }
         let client = &mut self.halves[0];
-        client.flow = client.apps.start(now, CLIENT, number);
+        let flow = client.apps.start(now, CLIENT, number);
+        self.connect(flow);
+    }
+
+    /// Continues the client's session on another connection, if it wants that: the one before ends.
+    fn go_on(&mut self) {
+        let (now, udp) = (self.now, self.udp);
+        if self.halves[0].apps.take_moves().is_empty() || self.halves[0].end.is_some() {
+            return;
+        }
+        let mut next = None;
+        self.halves[0].tell(now, udp, |apps, now, flow, io| next = apps.leave(now, flow, io));
+        let Some(flow) = next else { return };
+        for (half, earlier) in self.halves.iter_mut().zip(&mut self.earlier) {
+            earlier.append(&mut half.log);
+            if half.open {
+                half.end(now, End::Closed);
+            }
+            let none = Apps::new(&[], 0, 1, |_| Layer::Tls(Box::new(NoSide)));
+            let (apps, group) = (std::mem::replace(&mut half.apps, none), half.group);
+            *half = Half { apps, ..Half::new(&[], group, None) };
+        }
+        if let Some(fake) = self.then.pop_front() {
+            self.fake = Some(fake);
+        }
+        if self.refuses {
+            self.halves[0].flow = flow;
+            return self.halves[0].end(now, End::Refused);
+        }
+        self.connect(flow);
+    }
+
+    fn connect(&mut self, flow: Flow) {
+        let now = self.now;
+        self.halves[0].flow = flow;
         self.now = Nanos(now.0 + 100_000);
         for side in 0..if self.fake.is_some() { 1 } else { 2 } {
             if self.udp && side == 1 {
@@ -369,6 +413,7 @@ impl Wire {
         for _ in 0..2_000_000 {
             self.now = Nanos(self.now.0 + 1_000);
             let moved = self.step(0) | self.step(1);
+            self.go_on();
             self.ends();
             self.wake();
             if self.over() {
@@ -438,6 +483,11 @@ impl Wire {
         &self.halves[side].log
     }
 
+    /// Data that an end has sent on all connections.
+    pub(crate) fn sent_in_all(&self, side: usize) -> Vec<u8> {
+        [&self.earlier[side][..], &self.halves[side].log].concat()
+    }
+
     pub(crate) fn extras(&self) -> usize {
         self.halves.iter().map(|half| half.apps.extras()).sum()
     }
@@ -456,4 +506,122 @@ impl Wire {
         }
         assert_eq!(self.extras(), 0);
     }
+}
+
+/// An event of an end's flow.
+#[derive(Debug, Clone)]
+pub(crate) enum EndEvent {
+    Opened,
+    Received(Vec<u8>),
+    Acknowledged(u8),
+    Filled(u8, u8),
+    Finished,
+    Woke,
+    Stop,
+    Judge,
+    Closed(End),
+}
+
+/// One end's applications and a flow of theirs.
+struct OneEnd {
+    apps: Apps,
+    flow: Flow,
+    group: GroupId,
+    /// Bytes to be sent so far, and the acknowledged ones of them.
+    asked: u64,
+    acknowledged: u64,
+    sessions: u64,
+}
+
+impl OneEnd {
+    fn new(plan: &SessionPlan, group: GroupId, express: bool) -> Self {
+        let mut plan = plan.clone();
+        for side in [&mut plan.client, &mut plan.server].into_iter().flatten() {
+            side.tcp.express = express;
+        }
+        let apps = Apps::new(&[plan], 0, 1, |_| panic!("nothing is secured"));
+        let mut end = Self { apps, flow: Flow::default(), group, asked: 0, acknowledged: 0, sessions: 0 };
+        end.begin(Nanos(5));
+        end
+    }
+
+    fn begin(&mut self, now: Nanos) {
+        (self.asked, self.acknowledged) = (0, 0);
+        self.flow =
+            if self.group == CLIENT { self.apps.start(now, CLIENT, self.sessions) } else { Flow::default() };
+        self.sessions += 1;
+    }
+
+    /// Handles an event; returns the requests, the flow and the bytes written, as text.
+    fn take(&mut self, now: Nanos, event: &EndEvent) -> String {
+        let mut io = Io::new(FlowId(7), self.group);
+        let (apps, flow) = (&mut self.apps, &mut self.flow);
+        let mut bytes = Vec::new();
+        match *event {
+            EndEvent::Opened => apps.opened(now, flow, &mut io),
+            EndEvent::Received(ref data) => apps.received(now, flow, &mut io, data),
+            EndEvent::Acknowledged(share) => {
+                self.acknowledged += (self.asked - self.acknowledged) * u64::from(share) / 255;
+                apps.acknowledged(now, flow, &mut io, self.acknowledged);
+            }
+            EndEvent::Filled(from, to) => {
+                let span = self.asked - self.acknowledged;
+                let [from, to] = [from.min(to), from.max(to)].map(|at| span * u64::from(at) / 255);
+                bytes = vec![0xee; (to - from) as usize];
+                if to > from {
+                    apps.fill(flow, self.group, self.acknowledged + from, &mut bytes);
+                }
+            }
+            EndEvent::Finished => apps.finished(now, flow, &mut io),
+            EndEvent::Woke => apps.woke(now, flow, &mut io),
+            EndEvent::Stop => apps.stop(now, flow, &mut io),
+            EndEvent::Judge => apps.judge_silent(now, flow, &mut io),
+            EndEvent::Closed(end) => {
+                apps.closed(now, flow, FlowId(7), self.group, end);
+                self.begin(now);
+            }
+        }
+        self.asked += io.asked();
+        format!("{io:?} {:?} {bytes:?}", self.flow)
+    }
+}
+
+/// Whether an end handles usual events of a plan in one go.
+pub(crate) fn has_express(plan: &SessionPlan, group: GroupId) -> bool {
+    OneEnd::new(plan, group, true).apps.has_express(group)
+}
+
+/// Counts of an end after these events, each with its time.
+pub(crate) fn counts_after(plan: &SessionPlan, group: GroupId, events: &[(Nanos, EndEvent)]) -> Counts {
+    let mut end = OneEnd::new(plan, group, true);
+    for (now, event) in events {
+        end.take(*now, event);
+    }
+    end.apps.counts(group).clone()
+}
+
+/// Has an end handle events with the express lane and without: requests, flow, bytes and counts must be the same.
+pub(crate) fn assert_same(
+    plan: &SessionPlan,
+    group: GroupId,
+    events: Vec<EndEvent>,
+) -> Result<(), TestCaseError> {
+    let mut ends = [true, false].map(|express| OneEnd::new(plan, group, express));
+    let mut now = Nanos(1_000);
+    let mut is_open = false;
+    for event in events {
+        now += Nanos(777);
+        let mut all = vec![event.clone()];
+        if !is_open {
+            all.insert(0, EndEvent::Opened);
+        }
+        is_open = !matches!(event, EndEvent::Closed(_));
+        for event in all {
+            let [one, other] = ends.each_mut().map(|end| end.take(now, &event));
+            prop_assert_eq!(one, other, "{:?}", event);
+            prop_assert_eq!(ends[0].apps.counts(group), ends[1].apps.counts(group), "{:?}", event);
+            prop_assert_eq!(ends[0].apps.active(group), ends[1].apps.active(group));
+        }
+    }
+    Ok(())
 }

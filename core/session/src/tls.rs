@@ -108,7 +108,7 @@ pub(crate) fn received(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, f
         with(app, tls, ctx, flow, |app, ctx, flow| app.received(ctx, flow, &plain));
     }
     match heard {
-        Err(error) => wrong(ctx, flow, &error),
+        Err(error) => wrong(app, ctx, flow, &error),
         Ok(()) if tls.open && tls.secure.peer_closed() => finish(app, tls, ctx, flow),
         Ok(()) => {}
     }
@@ -116,9 +116,10 @@ pub(crate) fn received(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, f
 
 /// Fails with what is wrong; the alert goes out first.
 #[cold]
-fn wrong(ctx: &mut Ctx<'_>, flow: &mut Flow, error: &SecureError) {
+fn wrong(app: &AnyApp, ctx: &mut Ctx<'_>, flow: &mut Flow, error: &SecureError) {
     let (reason, detail) = match error {
         SecureError::AlertReceived(name) => (Reason::TlsAlert, *name),
+        SecureError::NothingCommon(why) => (app.nothing_common(), *why),
         SecureError::Certificate(why) => (Reason::TlsCertificate, &**why),
         SecureError::Protocol(why) => (Reason::TlsProtocol, &**why),
     };
@@ -177,6 +178,11 @@ pub(crate) fn woke(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, flow:
     }
 }
 
+/// The session continues on another connection: closes this one, with its alert.
+pub(crate) fn close(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    with(app, tls, ctx, flow, |_, ctx, _| ctx.ask.close = true);
+}
+
 /// The run is over.
 pub(crate) fn stop(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, flow: &mut Flow) {
     if tls.open {
@@ -231,6 +237,7 @@ fn with(
     outer.reset |= ctx.ask.reset;
     outer.wake = ctx.ask.wake.or(outer.wake);
     outer.read = ctx.ask.read.or(outer.read);
+    outer.go_on = ctx.ask.go_on.or(outer.go_on);
     ctx.ask = outer;
 }
 

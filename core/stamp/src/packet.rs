@@ -1,13 +1,12 @@
-//! Packets of sender and reflector (RFC 8762 sections 4.2.1 and 4.3.1), all numbers in network byte order.
+//! Packets of sender and reflector (RFC 8762 sections 4.2 and 4.3), all numbers in network byte order.
 
+use crate::form::{AUTHENTICATED_BASE, Form, Layout};
 use crate::time::ErrorEstimate;
 
-/// Octets of a packet without extensions, of either side.
+/// Octets of a packet without extensions, of either side, in unauthenticated mode.
 pub const BASE: usize = 44;
 /// Octets of the shortest packet of a TWAMP Light sender (RFC 5357 section 4.1.2), which has no field behind the error estimate.
 pub const SHORTEST_REQUEST: usize = 14;
-/// Octets of the shortest reply: TWAMP Light reflectors leave out the fields behind the copy of the sender's error estimate.
-pub(crate) const SHORTEST_REPLY: usize = 38;
 
 /// Fields of a sender's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,28 +23,33 @@ pub struct Request {
 
 impl Request {
     /// Reads one; `None` if it is too short. The SSID is in what TWAMP Light has as padding.
-    pub fn read(packet: &[u8]) -> Option<Self> {
-        if packet.len() < SHORTEST_REQUEST {
-            return None;
-        }
-        Some(Self {
-            number: u32_at(packet, 0),
-            sent: u64_at(packet, 4),
-            error: ErrorEstimate::read(u16_at(packet, 12)),
-            ssid: u16_at(packet, 14),
-        })
+    pub fn read(packet: &[u8], form: &Form) -> Option<Self> {
+        let layout = form.layout();
+        (packet.len() >= layout.shortest_request)
+            .then(|| Self::fields(packet, 0, layout.sent, layout.sent + 10))
     }
 
-    /// Writes the fields into the first [`BASE`] octets.
+    fn fields(packet: &[u8], number: usize, sent: usize, ssid: usize) -> Self {
+        Self {
+            number: u32_at(packet, number),
+            sent: u64_at(packet, sent),
+            error: ErrorEstimate::read(u16_at(packet, sent + 8)),
+            ssid: u16_at(packet, ssid),
+        }
+    }
+
+    /// Writes the fields into the first [`Form::base`] octets.
     ///
     /// # Panics
     /// If there are fewer.
-    pub fn write(&self, packet: &mut [u8]) {
-        packet[..BASE].fill(0);
+    pub fn write(&self, packet: &mut [u8], form: &Form) {
+        let Layout { base, sent, .. } = *form.layout();
+        packet[..base].fill(0);
         put(packet, 0, &self.number.to_be_bytes());
-        put(packet, 4, &self.sent.to_be_bytes());
-        put(packet, 12, &self.error.write().to_be_bytes());
-        put(packet, 14, &self.ssid.to_be_bytes());
+        put(packet, sent, &self.sent.to_be_bytes());
+        put(packet, sent + 8, &self.error.write().to_be_bytes());
+        put(packet, sent + 10, &self.ssid.to_be_bytes());
+        form.seal(packet);
     }
 }
 
@@ -70,46 +74,41 @@ pub struct Reply {
 
 impl Reply {
     /// Reads one; `None` if it is too short.
-    pub fn read(packet: &[u8]) -> Option<Self> {
-        if packet.len() < SHORTEST_REPLY {
+    pub fn read(packet: &[u8], form: &Form) -> Option<Self> {
+        let layout = form.layout();
+        if packet.len() < layout.shortest_reply {
             return None;
         }
-        let ssid = u16_at(packet, 14);
-        Some(Self {
-            number: u32_at(packet, 0),
-            sent: u64_at(packet, 4),
-            error: ErrorEstimate::read(u16_at(packet, 12)),
-            ssid,
-            came: u64_at(packet, 16),
-            request: Request {
-                number: u32_at(packet, 24),
-                sent: u64_at(packet, 28),
-                error: ErrorEstimate::read(u16_at(packet, 36)),
-                ssid,
-            },
-            hops: packet.get(40).copied(),
-        })
+        let ssid = layout.sent + 10;
+        let Request { number, sent, error, ssid: _ } = Request::fields(packet, 0, layout.sent, ssid);
+        let request = Request::fields(packet, layout.request_number, layout.request_sent, ssid);
+        let (came, hops) = (u64_at(packet, layout.came), packet.get(layout.hops).copied());
+        Some(Self { number, sent, error, ssid: request.ssid, came, request, hops })
     }
 
-    /// Writes the fields into the first [`BASE`] octets, or as many as there are.
-    pub fn write(&self, packet: &mut [u8]) {
-        let mut base = [0; BASE];
-        put(&mut base, 0, &self.number.to_be_bytes());
-        put(&mut base, 4, &self.sent.to_be_bytes());
-        put(&mut base, 12, &self.error.write().to_be_bytes());
-        put(&mut base, 14, &self.ssid.to_be_bytes());
-        put(&mut base, 16, &self.came.to_be_bytes());
-        put(&mut base, 24, &self.request.number.to_be_bytes());
-        put(&mut base, 28, &self.request.sent.to_be_bytes());
-        put(&mut base, 36, &self.request.error.write().to_be_bytes());
-        base[40] = self.hops.unwrap_or(0);
-        let length = packet.len().min(BASE);
+    /// Writes the fields into the first [`Form::base`] octets, or as many as there are, without the code of authenticated mode, which
+    /// [`Reply::depart`] writes.
+    pub fn write(&self, packet: &mut [u8], form: &Form) {
+        let layout = form.layout();
+        let mut all = [0; AUTHENTICATED_BASE];
+        let base = &mut all[..layout.base];
+        put(base, 0, &self.number.to_be_bytes());
+        put(base, layout.sent, &self.sent.to_be_bytes());
+        put(base, layout.sent + 8, &self.error.write().to_be_bytes());
+        put(base, layout.sent + 10, &self.ssid.to_be_bytes());
+        put(base, layout.came, &self.came.to_be_bytes());
+        put(base, layout.request_number, &self.request.number.to_be_bytes());
+        put(base, layout.request_sent, &self.request.sent.to_be_bytes());
+        put(base, layout.request_sent + 8, &self.request.error.write().to_be_bytes());
+        base[layout.hops] = self.hops.unwrap_or(0);
+        let length = packet.len().min(layout.base);
         packet[..length].copy_from_slice(&base[..length]);
     }
 
-    /// Writes T3 alone, which is known last.
-    pub fn write_sent(packet: &mut [u8], sent: u64) {
-        put(packet, 4, &sent.to_be_bytes());
+    /// Writes T3, which is known last, and the code of authenticated mode.
+    pub fn depart(packet: &mut [u8], sent: u64, form: &Form) {
+        put(packet, form.layout().sent, &sent.to_be_bytes());
+        form.seal(packet);
     }
 }
 
@@ -137,6 +136,7 @@ pub(crate) fn u64_at(packet: &[u8], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::form::Key;
     use crate::time::Format;
 
     #[test]
@@ -148,12 +148,12 @@ mod tests {
             ssid: 0x2122,
         };
         let mut packet = [0xff; BASE];
-        request.write(&mut packet);
+        request.write(&mut packet, &Form::Open);
         assert_eq!(&packet[..16], b"\x01\x02\x03\x04\x11\x12\x13\x14\x15\x16\x17\x18\x7f\xff\x21\x22");
         assert_eq!(packet[16..], [0; 28]);
-        assert_eq!(Request::read(&packet), Some(request));
-        assert_eq!(Request::read(&packet[..13]), None);
-        assert_eq!(Request::read(&packet[..14]), Some(Request { ssid: 0, ..request }));
+        assert_eq!(Request::read(&packet, &Form::Open), Some(request));
+        assert_eq!(Request::read(&packet[..13], &Form::Open), None);
+        assert_eq!(Request::read(&packet[..14], &Form::Open), Some(Request { ssid: 0, ..request }));
         let reply = Reply {
             number: 7,
             sent: 0x3132_3334_3536_3738,
@@ -164,12 +164,50 @@ mod tests {
             hops: Some(63),
         };
         let mut packet = [0xff; 48];
-        reply.write(&mut packet);
+        reply.write(&mut packet, &Form::Open);
         assert_eq!(packet[..16], *b"\0\0\0\x0712345678\x80\x01\x21\x22");
         assert_eq!(packet[16..40], *b"ABCDEFGH\x01\x02\x03\x04\x11\x12\x13\x14\x15\x16\x17\x18\x7f\xff\0\0");
         assert_eq!(packet[40..], *b"\x3f\0\0\0\xff\xff\xff\xff");
-        assert_eq!(Reply::read(&packet), Some(reply));
-        assert_eq!(Reply::read(&packet[..38]), Some(Reply { hops: None, ..reply }));
-        assert_eq!(Reply::read(&packet[..37]), None);
+        assert_eq!(Reply::read(&packet, &Form::Open), Some(reply));
+        assert_eq!(Reply::read(&packet[..38], &Form::Open), Some(Reply { hops: None, ..reply }));
+        assert_eq!(Reply::read(&packet[..37], &Form::Open), None);
+    }
+
+    #[test]
+    fn fields_of_authenticated_mode_are_where_the_rfc_has_them() {
+        let form = Form::Authenticated(Key::new(b"0123456789abcdef").unwrap());
+        let error = ErrorEstimate::read(0x8001);
+        let request = Request { number: 0x0102_0304, sent: 0x1112_1314_1516_1718, error, ssid: 0x2122 };
+        let mut packet = [0xff; AUTHENTICATED_BASE];
+        request.write(&mut packet, &form);
+        let expected = [
+            &b"\x01\x02\x03\x04"[..],
+            &[0; 12],
+            b"\x11\x12\x13\x14\x15\x16\x17\x18\x80\x01\x21\x22",
+            &[0; 68],
+        ]
+        .concat();
+        assert_eq!((&packet[..96], form.is_authentic(&packet)), (&expected[..], true));
+        assert_eq!(Request::read(&packet, &form), Some(request));
+        assert_eq!(Request::read(&packet[..111], &form), None);
+        let (sent, came) = (0x3132_3334_3536_3738, 0x4142_4344_4546_4748);
+        let reply = Reply { number: 7, sent, error, ssid: 0x2122, came, request, hops: Some(63) };
+        reply.write(&mut packet, &form);
+        Reply::depart(&mut packet, sent, &form);
+        let times =
+            [&b"\0\0\0\x07"[..], &[0; 12], b"12345678\x80\x01\x21\x22", &[0; 4], b"ABCDEFGH", &[0; 8]]
+                .concat();
+        assert_eq!(packet[..48], times);
+        let copies = [
+            &b"\x01\x02\x03\x04"[..],
+            &[0; 12],
+            b"\x11\x12\x13\x14\x15\x16\x17\x18\x80\x01",
+            &[0; 6],
+            b"\x3f",
+            &[0; 15],
+        ]
+        .concat();
+        assert_eq!(packet[48..96], copies);
+        assert_eq!((Reply::read(&packet, &form), form.is_authentic(&packet)), (Some(reply), true));
     }
 }

@@ -3,6 +3,7 @@
 //! Invariants: a reply is never longer than its request, unless short requests are allowed; a reply never gets a reply, so two
 //! reflectors can't keep each other busy; replies per second and sessions have a limit.
 
+use crate::form::Form;
 use crate::packet::{BASE, Reply, Request, u64_at};
 use crate::time::{ErrorEstimate, Format};
 use crate::tlv;
@@ -12,8 +13,6 @@ use units::Nanos;
 
 /// Longest time between a packet's arrival and its reply by which a reply is recognized, s.
 const REFLECTED_WITHIN_S: u64 = 10;
-/// Octets of a packet that has a reply's times in it.
-const WITH_TIMES: usize = 24;
 /// Octets of a TWAMP Light request whose reply is as long: up to the field with the TTL.
 const SHORTEST_SYMMETRIC: usize = 41;
 /// A session of which nothing comes for so long is forgotten.
@@ -22,8 +21,10 @@ const IDLE: Nanos = Nanos::from_secs(60);
 const AGAIN: Nanos = Nanos::from_secs(1);
 
 /// Mode and limits of a reflector.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ReflectorOptions {
+    /// Form of the packets that get a reply.
+    pub form: Form,
     /// Count the replies of each session instead of copying the sender's numbers.
     pub is_stateful: bool,
     /// Format of timestamps.
@@ -43,6 +44,8 @@ pub enum Drop {
     Malformed,
     /// It is shorter than its reply would be.
     Short,
+    /// It does not have the code of the key.
+    Unauthentic,
     /// It is the reply of a reflector.
     Reflected,
     /// There were too many in this second.
@@ -60,6 +63,8 @@ pub struct ReflectorCounts {
     pub malformed: u64,
     /// Packets shorter than their reply would be.
     pub short: u64,
+    /// Packets without the code of the key.
+    pub unauthentic: u64,
     /// Replies of reflectors.
     pub reflected: u64,
     /// Packets above the limit of replies per second.
@@ -110,12 +115,12 @@ impl Reflector {
     /// A reflector that begins at `now`, on the scale of [`Reflector::reply`].
     pub fn new(options: ReflectorOptions, now: Nanos) -> Self {
         Self {
-            options,
             sessions: BTreeMap::new(),
             tidied: now,
-            tokens: Self::burst(options),
+            tokens: Self::burst(&options),
             refilled: now,
             counts: ReflectorCounts::default(),
+            options,
         }
     }
 
@@ -135,6 +140,7 @@ impl Reflector {
             Ok(_) => &mut self.counts.replies,
             Err(Drop::Malformed) => &mut self.counts.malformed,
             Err(Drop::Short) => &mut self.counts.short,
+            Err(Drop::Unauthentic) => &mut self.counts.unauthentic,
             Err(Drop::Reflected) => &mut self.counts.reflected,
             Err(Drop::Rate) => &mut self.counts.over_rate,
             Err(Drop::Sessions) => &mut self.counts.over_sessions,
@@ -152,25 +158,29 @@ impl Reflector {
         if packet.len() < SHORTEST_SYMMETRIC {
             packet.resize(BASE, 0);
         }
-        reply.write(packet);
-        if let Some(extensions) = packet.get_mut(BASE..) {
+        reply.write(packet, &self.options.form);
+        if let Some(extensions) = packet.get_mut(self.options.form.base()..) {
             tlv::reflect(extensions);
         }
         Ok(())
     }
 
-    /// Writes the time of departure, T3, into a reply.
+    /// Writes the time of departure, T3, into a reply, and the code of authenticated mode.
     pub fn depart(&self, reply: &mut [u8], at: Nanos, tai_ahead_s: u64) {
-        Reply::write_sent(reply, self.options.format.write(at, tai_ahead_s));
+        Reply::depart(reply, self.options.format.write(at, tai_ahead_s), &self.options.form);
     }
 
     /// The request, and the number of its reply.
     fn checked(&mut self, packet: &[u8], came: &Reflected, now: Nanos) -> Result<(Request, u32), Drop> {
-        let request = Request::read(packet).ok_or(Drop::Malformed)?;
+        let form = &self.options.form;
+        let request = Request::read(packet, form).ok_or(Drop::Malformed)?;
         if packet.len() < SHORTEST_SYMMETRIC && !self.options.allows_short {
             return Err(Drop::Short);
         }
-        if is_reply(packet) {
+        if !form.is_authentic(packet) {
+            return Err(Drop::Unauthentic);
+        }
+        if is_reply(packet, form) {
             return Err(Drop::Reflected);
         }
         if !self.takes_token(now) {
@@ -211,7 +221,7 @@ impl Reflector {
     }
 
     /// Replies that may leave at once, in billionths: a tenth of a second's.
-    fn burst(options: ReflectorOptions) -> u64 {
+    fn burst(options: &ReflectorOptions) -> u64 {
         u64::from(options.rate_max.div_ceil(10)) * 1_000_000_000
     }
 
@@ -219,7 +229,7 @@ impl Reflector {
         const ONE: u64 = 1_000_000_000;
         let refill = now.since(self.refilled).0.saturating_mul(self.options.rate_max.into());
         self.refilled = now;
-        self.tokens = self.tokens.saturating_add(refill).min(Self::burst(self.options));
+        self.tokens = self.tokens.saturating_add(refill).min(Self::burst(&self.options));
         let has_one = self.tokens >= ONE;
         self.tokens -= if has_one { ONE } else { 0 };
         has_one
@@ -229,23 +239,23 @@ impl Reflector {
 /// Whether this is the reply of a reflector: its time of departure is just behind a time of arrival by the same clock, whichever that is.
 ///
 /// Senders' packets have zeros there, or TWAMP Light's padding, which looks like this once in 400 million times.
-fn is_reply(packet: &[u8]) -> bool {
-    if packet.len() < WITH_TIMES {
-        return false;
-    }
-    let (sent, came) = (u64_at(packet, 4), u64_at(packet, 16));
+fn is_reply(packet: &[u8], form: &Form) -> bool {
+    let layout = form.layout();
+    let (sent, came) = (u64_at(packet, layout.sent), u64_at(packet, layout.came));
     came != 0 && sent.wrapping_sub(came) >> 32 < REFLECTED_WITHIN_S
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::form::Key;
     use proptest::prelude::*;
 
     const NOW: Nanos = Nanos(1_790_000_000_000_000_000);
 
     fn options() -> ReflectorOptions {
         ReflectorOptions {
+            form: Form::Open,
             is_stateful: false,
             format: Format::Ntp,
             allows_short: false,
@@ -262,7 +272,7 @@ mod tests {
     fn request(number: u32, length: usize) -> Vec<u8> {
         let mut packet = vec![0; length.max(BASE)];
         let error = ErrorEstimate::of(None, Format::Ntp);
-        Request { number, sent: Format::Ntp.write(NOW, 0), error, ssid: 5 }.write(&mut packet);
+        Request { number, sent: Format::Ntp.write(NOW, 0), error, ssid: 5 }.write(&mut packet, &Form::Open);
         packet.truncate(length);
         packet
     }
@@ -271,7 +281,7 @@ mod tests {
     fn number(reflector: &mut Reflector, port: u16, request_number: u32, now: Nanos) -> Result<u32, Drop> {
         let mut packet = request(request_number, BASE);
         reflector.reply(&mut packet, &came(port), now)?;
-        Ok(Reply::read(&packet).unwrap().number)
+        Ok(Reply::read(&packet, &Form::Open).unwrap().number)
     }
 
     #[test]
@@ -279,10 +289,10 @@ mod tests {
         let mut reflector = Reflector::new(options(), Nanos(0));
         let mut packet = request(9, 60);
         crate::padding(&mut packet[BASE..]);
-        let sent = Request::read(&packet).unwrap();
+        let sent = Request::read(&packet, &Form::Open).unwrap();
         reflector.reply(&mut packet, &came(4000), Nanos(0)).unwrap();
         reflector.depart(&mut packet, NOW + Nanos(1_000), 0);
-        let reply = Reply::read(&packet).unwrap();
+        let reply = Reply::read(&packet, &Form::Open).unwrap();
         assert_eq!((reply.number, reply.request, reply.ssid, reply.hops), (9, sent, 5, Some(61)));
         assert_eq!(Format::Ntp.read(reply.came, NOW, 0), Some(NOW));
         assert_eq!(Format::Ntp.read(reply.sent, NOW, 0), Some(NOW + Nanos(1_000)));
@@ -307,7 +317,7 @@ mod tests {
         let mut lenient = Reflector::new(ReflectorOptions { allows_short: true, ..options() }, Nanos(0));
         let mut packet = request(3, 14);
         lenient.reply(&mut packet, &came(4000), Nanos(0)).unwrap();
-        assert_eq!((packet.len(), Reply::read(&packet).unwrap().request.number), (BASE, 3));
+        assert_eq!((packet.len(), Reply::read(&packet, &Form::Open).unwrap().request.number), (BASE, 3));
     }
 
     #[test]
@@ -322,6 +332,26 @@ mod tests {
             let mut second = Reflector::new(options(), Nanos(0));
             assert_eq!(second.reply(&mut packet, &other, Nanos(0)), Err(Drop::Reflected));
         }
+    }
+
+    #[test]
+    fn with_a_key_only_its_packets_get_a_reply_which_has_its_code() {
+        let form = Form::Authenticated(Key::new(&[1; 16]).unwrap());
+        let mut reflector = Reflector::new(ReflectorOptions { form: form.clone(), ..options() }, Nanos(0));
+        let request = Request { number: 4, sent: 9, error: ErrorEstimate::of(None, Format::Ntp), ssid: 0 };
+        let mut packet = vec![0; 130];
+        request.write(&mut packet, &form);
+        let right = packet.clone();
+        reflector.reply(&mut packet, &came(1), Nanos(0)).unwrap();
+        reflector.depart(&mut packet, NOW + Nanos(5), 0);
+        assert!(form.is_authentic(&packet) && packet.len() == 130);
+        assert_eq!(Reply::read(&packet, &form).unwrap().request, request);
+        assert_eq!(reflector.reply(&mut packet, &came(1), Nanos(0)), Err(Drop::Reflected));
+        let mut spoilt = right.clone();
+        spoilt[3] ^= 1;
+        assert_eq!(reflector.reply(&mut spoilt, &came(1), Nanos(0)), Err(Drop::Unauthentic));
+        assert_eq!(reflector.reply(&mut right[..44].to_vec(), &came(1), Nanos(0)), Err(Drop::Malformed));
+        assert_eq!((reflector.counts().replies, reflector.counts().unauthentic), (1, 1));
     }
 
     #[test]

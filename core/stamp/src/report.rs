@@ -44,7 +44,7 @@ impl Sample {
 /// All that a result is made of.
 #[derive(Debug)]
 pub(crate) struct Measured<'a> {
-    pub(crate) plan: Plan,
+    pub(crate) plan: &'a Plan,
     pub(crate) sent: u64,
     /// In the order of their arrival.
     pub(crate) replies: &'a [Sample],

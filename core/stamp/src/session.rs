@@ -1,6 +1,7 @@
 //! A sender's session: which packet leaves when, and which replies belong to it.
 
-use crate::packet::{BASE, Reply, Request};
+use crate::form::Form;
+use crate::packet::{Reply, Request};
 use crate::report::{Mode, Report, Sample};
 use crate::time::{ErrorEstimate, Format};
 use crate::tlv::{self, HEADER};
@@ -11,8 +12,10 @@ pub const PACKETS_MAX: u32 = 1_000_000;
 
 /// Finds out before a session whether the reflector counts replies or copies numbers. It has a separate session of two packets: the
 /// number of the second is one that a reflector which counts can't have reached.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Probe {
+    form: Form,
+    has_unauthentic: bool,
     sent: [u64; 2],
     replies: [Option<u32>; 2],
 }
@@ -20,17 +23,25 @@ pub struct Probe {
 impl Probe {
     const NUMBERS: [u32; 2] = [0, 7];
 
-    /// Writes packet 0 or 1 into the first [`BASE`] octets, at `now`; `tai_ahead_s` is TAI − UTC, s.
+    /// One whose packets have this form.
+    pub fn new(form: Form) -> Self {
+        Self { form, ..Self::default() }
+    }
+
+    /// Writes packet 0 or 1 into the first [`Form::base`] octets, at `now`; `tai_ahead_s` is TAI − UTC, s.
     pub fn write(&mut self, which: usize, now: Nanos, format: Format, tai_ahead_s: u64, packet: &mut [u8]) {
         let sent = format.write(now, tai_ahead_s);
         let error = ErrorEstimate::of(None, format);
-        Request { number: Self::NUMBERS[which], sent, error, ssid: 0 }.write(packet);
+        Request { number: Self::NUMBERS[which], sent, error, ssid: 0 }.write(packet, &self.form);
         self.sent[which] = sent;
     }
 
     /// Takes a packet in; whether it is a reply.
     pub fn take(&mut self, packet: &[u8]) -> bool {
-        let Some(reply) = Reply::read(packet) else { return false };
+        let Some(reply) = Reply::read(packet, &self.form).filter(|_| self.form.is_authentic(packet)) else {
+            self.has_unauthentic |= self.form != Form::Open;
+            return false;
+        };
         let is_of = |which: &usize| {
             Self::NUMBERS[*which] == reply.request.number && self.sent[*which] == reply.request.sent
         };
@@ -47,6 +58,11 @@ impl Probe {
     /// Whether a reply has come.
     pub fn has_reply(&self) -> bool {
         self.replies.iter().any(Option::is_some)
+    }
+
+    /// Whether a packet has come that does not have the code of the key.
+    pub fn has_unauthentic(&self) -> bool {
+        self.has_unauthentic
     }
 
     /// Mode of the reflector.
@@ -67,13 +83,15 @@ impl Probe {
 }
 
 /// Parameters of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
+    /// Form of the packets.
+    pub form: Form,
     /// Number of packets, 1 to [`PACKETS_MAX`].
     pub packets: u32,
     /// Time from packet to packet.
     pub interval: Nanos,
-    /// Octets of a packet: [`BASE`], or at least [`HEADER`] more.
+    /// Octets of a packet: [`Form::base`], or at least [`HEADER`] more.
     pub length: usize,
     /// Identifier of the session; 0 is none.
     pub ssid: u16,
@@ -87,8 +105,8 @@ pub struct Plan {
 
 impl Plan {
     /// Whether packets can have this many octets of UDP payload.
-    pub fn can_have(length: usize) -> bool {
-        length == BASE || (BASE + HEADER..=9_000).contains(&length)
+    pub fn can_have(form: &Form, length: usize) -> bool {
+        length == form.base() || (form.base() + HEADER..=9_000).contains(&length)
     }
 }
 
@@ -97,6 +115,8 @@ impl Plan {
 pub enum Unfit {
     /// It is too short.
     Short,
+    /// It does not have the code of the key.
+    Unauthentic,
     /// It has a number, a time or an identifier that was not sent.
     Foreign,
 }
@@ -122,6 +142,7 @@ impl Session {
     /// A session of which nothing is sent yet.
     pub fn new(plan: Plan) -> Self {
         Self {
+            format_there: plan.format,
             plan,
             sent: Vec::new(),
             has_reply: Vec::new(),
@@ -132,7 +153,6 @@ impl Session {
             has_ssid: true,
             error_here: None,
             error_there: None,
-            format_there: plan.format,
         }
     }
 
@@ -150,8 +170,8 @@ impl Session {
         let error = ErrorEstimate::of(error_max_ns, format);
         self.error_here = error_max_ns;
         let number = self.sent.len() as u32;
-        Request { number, sent, error, ssid: self.plan.ssid }.write(packet);
-        if let Some(rest) = packet.get_mut(BASE..).filter(|rest| rest.len() >= HEADER) {
+        Request { number, sent, error, ssid: self.plan.ssid }.write(packet, &self.plan.form);
+        if let Some(rest) = packet.get_mut(self.plan.form.base()..).filter(|rest| rest.len() >= HEADER) {
             tlv::padding(rest);
         }
         self.sent.push(sent);
@@ -192,7 +212,11 @@ impl Session {
     }
 
     fn sample(&mut self, packet: &[u8], at: Nanos, hops: Option<u8>, tai_s: u64) -> Result<Sample, Unfit> {
-        let reply = Reply::read(packet).ok_or(Unfit::Short)?;
+        let form = &self.plan.form;
+        let reply = Reply::read(packet, form).ok_or(Unfit::Short)?;
+        if !form.is_authentic(packet) {
+            return Err(Unfit::Unauthentic);
+        }
         let sent = self.sent.get(reply.request.number as usize).ok_or(Unfit::Foreign)?;
         let is_ours = *sent == reply.request.sent && (reply.ssid == self.plan.ssid || reply.ssid == 0);
         if !is_ours {
@@ -225,7 +249,7 @@ impl Session {
     /// The result.
     pub fn report(&self) -> Report {
         Report::of(&crate::report::Measured {
-            plan: self.plan,
+            plan: &self.plan,
             sent: self.sent.len() as u64,
             replies: &self.replies,
             dropped_duplicates: self.dropped_duplicates,
@@ -241,6 +265,8 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::form::Key;
+    use crate::packet::BASE;
     use crate::reflector::{Reflected, Reflector, ReflectorOptions};
 
     const START: Nanos = Nanos(1_790_000_000_000_000_000);
@@ -249,6 +275,7 @@ mod tests {
 
     fn plan(packets: u32, mode: Mode) -> Plan {
         Plan {
+            form: Form::Open,
             packets,
             interval: Nanos(10_000_000),
             length: 100,
@@ -259,10 +286,19 @@ mod tests {
         }
     }
 
+    fn options(is_stateful: bool, format: Format) -> ReflectorOptions {
+        ReflectorOptions {
+            form: Form::Open,
+            is_stateful,
+            format,
+            allows_short: false,
+            rate_max: 10_000,
+            sessions_max: 10,
+        }
+    }
+
     fn reflector(is_stateful: bool, format: Format) -> Reflector {
-        let options =
-            ReflectorOptions { is_stateful, format, allows_short: false, rate_max: 10_000, sessions_max: 10 };
-        Reflector::new(options, Nanos(0))
+        Reflector::new(options(is_stateful, format), Nanos(0))
     }
 
     /// A path with a reflector at its end: delays of both directions, and which packets get lost in which.
@@ -276,7 +312,7 @@ mod tests {
     impl Path<'_> {
         /// The reply to a packet sent at `now`, and when it comes.
         fn carry(&mut self, packet: &[u8], now: Nanos) -> Option<(Vec<u8>, Nanos)> {
-            let number = Request::read(packet)?.number;
+            let number = Request::read(packet, &Form::Open)?.number;
             if self.lost[0].contains(&number) {
                 return None;
             }
@@ -294,8 +330,8 @@ mod tests {
     }
 
     fn run(plan: Plan, path: &mut Path<'_>) -> Session {
-        let mut session = Session::new(plan);
         let mut packet = vec![0; plan.length];
+        let mut session = Session::new(plan);
         while let Some(due) = session.next_due() {
             let now = START + due;
             session.write(now, path.error_there, 37, &mut packet);
@@ -413,6 +449,39 @@ mod tests {
         assert_eq!((report.received, report.unfit), (1, 4));
         assert!(report.round_trip_ns.is_none() && report.clock.is_none());
         assert!(report.notes.iter().any(|note| note.contains("1 reply")), "{:?}", report.notes);
+    }
+
+    #[test]
+    fn only_replies_with_the_code_of_the_key_count() {
+        let form = |octet| Form::Authenticated(Key::new(&[octet; 32]).unwrap());
+        let reflector = |octet| {
+            let options = ReflectorOptions { form: form(octet), ..options(false, Format::Ntp) };
+            Reflector::new(options, Nanos(0))
+        };
+        let came = Reflected {
+            peer: "192.0.2.1:5000".parse().unwrap(),
+            at: START,
+            hops: None,
+            error_max_ns: None,
+            tai_ahead_s: 37,
+        };
+        let mut session = Session::new(Plan { form: form(1), length: 120, ..plan(2, Mode::Stateless) });
+        let mut packet = vec![0; 120];
+        session.write(START, None, 37, &mut packet);
+        let request = packet.clone();
+        let mut there = reflector(1);
+        there.reply(&mut packet, &came, Nanos(0)).unwrap();
+        there.depart(&mut packet, START, 37);
+        let mut spoilt = packet.clone();
+        spoilt[60] ^= 1;
+        assert_eq!(session.take(&spoilt, START, None, 37), Err(Unfit::Unauthentic));
+        assert!(session.take(&packet, START, None, 37).is_ok());
+        assert_eq!(session.take(&packet[..44], START, None, 37), Err(Unfit::Short));
+        assert_eq!((session.report().received, session.report().unfit), (1, 2));
+        assert_eq!(reflector(2).reply(&mut request.clone(), &came, Nanos(0)), Err(crate::Drop::Unauthentic));
+        let (mut probe, mut packet) = (Probe::new(form(1)), vec![0; 112]);
+        probe.write(0, START, Format::Ntp, 37, &mut packet);
+        assert!(!probe.take(&packet[..44]) && probe.has_unauthentic() && !probe.has_reply());
     }
 
     #[test]

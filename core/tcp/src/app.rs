@@ -101,12 +101,28 @@ pub(crate) struct Datagrams {
     pub sent: u64,
     /// The congestion mark of the one that was received.
     pub ecn: u8,
+    /// TTL, or hop limit, of the one that was received.
+    pub hops: u8,
     /// Whether they are marked from now on.
     pub marks: Option<bool>,
     /// Flow that is to be woken.
     pub rouse: Option<FlowId>,
     /// Flow with which this one exchanges addresses.
     pub exchange: Option<FlowId>,
+    /// It is to be tended after the burst.
+    pub tend: bool,
+}
+
+/// No TCP flow has such.
+#[cold]
+#[inline(never)]
+fn discard(_: Box<Datagrams>) {}
+
+impl Datagrams {
+    #[inline(never)]
+    fn push(&mut self, bytes: u64) {
+        self.lengths.push(bytes);
+    }
 }
 
 impl Io {
@@ -126,6 +142,15 @@ impl Io {
         Self { datagrams: Some(datagrams), ..Self::new(flow, group) }
     }
 
+    /// The requests of a TCP flow.
+    #[inline(always)]
+    pub(crate) fn into_requests(mut self) -> Requests {
+        if let Some(datagrams) = self.datagrams.take() {
+            discard(datagrams);
+        }
+        self.requests
+    }
+
     /// Takes the requests of UDP flows alone.
     pub(crate) fn take_datagrams(&mut self) -> Box<Datagrams> {
         self.datagrams.take().unwrap_or_default()
@@ -135,6 +160,13 @@ impl Io {
     pub(crate) fn set_ecn(&mut self, ecn: u8) {
         if let Some(datagrams) = &mut self.datagrams {
             datagrams.ecn = ecn;
+        }
+    }
+
+    /// The TTL, or hop limit, with which the datagram came.
+    pub(crate) fn set_hops(&mut self, hops: u8) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.hops = hops;
         }
     }
 
@@ -176,10 +208,11 @@ impl Io {
 
     /// Sends `bytes` more: after all bytes passed before. They are fetched by [`App::fill`]. On UDP: one datagram, each
     /// time.
+    #[inline(always)]
     pub fn send(&mut self, bytes: u64) {
         self.requests.send += bytes;
         if let Some(datagrams) = &mut self.datagrams {
-            datagrams.lengths.push(bytes);
+            datagrams.push(bytes);
         }
     }
 
@@ -231,6 +264,12 @@ impl Io {
         self.datagrams.as_ref().map_or(0, |datagrams| datagrams.ecn)
     }
 
+    /// The TTL, or hop limit, with which the datagram came that is received; 0 if none is.
+    #[inline]
+    pub fn hops(&self) -> u8 {
+        self.datagrams.as_ref().map_or(0, |datagrams| datagrams.hops)
+    }
+
     /// Whether the datagrams that a UDP flow has not sent yet leave with ECT(0): it understands congestion marks.
     pub fn mark(&mut self, on: bool) {
         if let Some(datagrams) = &mut self.datagrams {
@@ -253,6 +292,14 @@ impl Io {
         }
     }
 
+    /// Requests [`App::tended`] once all datagrams of the burst that a UDP flow receives from were delivered, to handle several of
+    /// them together.
+    pub fn tend_later(&mut self) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.tend = true;
+        }
+    }
+
     /// The flow to be woken by this call.
     pub fn asked_to_rouse(&self) -> Option<FlowId> {
         self.datagrams.as_ref().and_then(|datagrams| datagrams.rouse)
@@ -261,6 +308,11 @@ impl Io {
     /// The flow to exchange addresses with by this call.
     pub fn asked_to_exchange(&self) -> Option<FlowId> {
         self.datagrams.as_ref().and_then(|datagrams| datagrams.exchange)
+    }
+
+    /// Whether to be tended after the burst was requested in this call.
+    pub fn asked_to_tend(&self) -> bool {
+        self.datagrams.as_ref().is_some_and(|datagrams| datagrams.tend)
     }
 
     /// Bytes passed in this call so far: for tests of applications.
@@ -319,6 +371,9 @@ pub trait App {
 
     /// The time requested by [`Io::wake_at`] has come.
     fn woke(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
+
+    /// All datagrams of a burst were delivered that had one for a UDP flow which requested this call ([`Io::tend_later`]).
+    fn tended(&mut self, _: Nanos, _: &mut Self::Flow, _: &mut Io) {}
 
     /// The flow is over; the last call for it. Called once for every flow, established or not. Its addresses and ports
     /// may stay taken for a while (TIME-WAIT).

@@ -33,6 +33,8 @@ pub(crate) struct Lane {
     ip_sum: u64,
     /// Options of SYNs, by what is offered: bits of [`SynKind`].
     syns: [SynOptions; 8],
+    /// The group's own hardware address.
+    own: u64,
     /// The sum of the pseudo-header alone is written for a checksum.
     pub leaves_checksums: bool,
 }
@@ -102,7 +104,15 @@ impl Lane {
                 }
             }
         }
-        Some(Self { head, ip_sum, syns, leaves_checksums: config.leaves_checksums })
+        let [a, b, c, d, e, f] = config.own_mac;
+        let own = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        Some(Self { head, ip_sum, syns, own, leaves_checksums: config.leaves_checksums })
+    }
+
+    /// Whether a frame is to the group's own hardware address.
+    #[inline(always)]
+    pub(crate) fn is_to_own(&self, frame: &[u8]) -> bool {
+        frame.first_chunk().is_some_and(|head| u64::from_be_bytes(*head) >> 16 == self.own)
     }
 
     /// Bytes of a frame with a segment with this number of bytes of payload.
@@ -117,17 +127,26 @@ impl Lane {
         BARE + usize::from(self.syns[kind.number()].len)
     }
 
-    /// Writes a segment to `frame`, which has its length; `fill` writes the payload if there is any.
+    /// Writes a segment to `frame`, which has its length; `fill` writes the payload if there is any. The packet is marked ECT(0) if it
+    /// is `ecn_capable`.
     #[inline(always)]
-    pub(crate) fn write(&self, frame: &mut [u8], ends: &Ends, segment: &Short, fill: impl FnOnce(&mut [u8])) {
+    pub(crate) fn write(
+        &self,
+        frame: &mut [u8],
+        ends: &Ends,
+        segment: &Short,
+        ecn_capable: bool,
+        fill: impl FnOnce(&mut [u8]),
+    ) {
         let (options, sum) = match segment.times {
             None => (0, 0),
             Some(times) => {
                 let out: &mut [u8; TIMES] =
                     frame[BARE..].first_chunk_mut().expect("the frame has room for its options");
-                out[..4].copy_from_slice(&TIMES_WORD.to_be_bytes());
-                out[4..8].copy_from_slice(&times.value.to_be_bytes());
-                out[8..].copy_from_slice(&times.echo.to_be_bytes());
+                let [a, b, c] = [TIMES_WORD, times.value, times.echo];
+                let words = u128::from(a) << 96 | u128::from(b) << 64 | u128::from(c) << 32;
+                let [used @ .., _, _, _, _] = words.to_be_bytes();
+                *out = used;
                 (TIMES, u64::from(TIMES_WORD) + u64::from(times.value) + u64::from(times.echo))
             }
         };
@@ -138,7 +157,7 @@ impl Lane {
             fill(payload);
             if self.leaves_checksums { 0 } else { checksum::sum(payload, sum) }
         };
-        self.put_head(frame, ends, segment, options, sum);
+        self.put_head(frame, ends, segment, ecn_capable, options, sum);
     }
 
     /// Writes a SYN or SYN-ACK to `frame`, which has its length.
@@ -148,32 +167,49 @@ impl Lane {
         let len = usize::from(options.len);
         let mut sum = u64::from(options.sum);
         let out = &mut frame[BARE..BARE + len];
-        out.copy_from_slice(&options.bytes[..len]);
+        // Of usual lengths, that are known here, a copy is no call.
+        if let (8, Some(out), Some(bytes)) = (len, out.first_chunk_mut::<8>(), options.bytes.first_chunk()) {
+            *out = *bytes;
+        } else if let (SYN_OPTIONS, Some(out)) = (len, out.first_chunk_mut()) {
+            *out = options.bytes;
+        } else {
+            out.copy_from_slice(&options.bytes[..len]);
+        }
         if let Some(times) = segment.times {
             out[8..12].copy_from_slice(&times.value.to_be_bytes());
             out[12..16].copy_from_slice(&times.echo.to_be_bytes());
             sum += u64::from(times.value) + u64::from(times.echo);
         }
-        self.put_head(frame, ends, segment, len, sum);
+        self.put_head(frame, ends, segment, false, len, sum);
     }
 
     /// Writes everything before the options; `sum` is that of everything behind.
     #[inline(always)]
-    fn put_head(&self, frame: &mut [u8], ends: &Ends, segment: &Short, options: usize, sum: u64) {
+    fn put_head(
+        &self,
+        frame: &mut [u8],
+        ends: &Ends,
+        segment: &Short,
+        ecn_capable: bool,
+        options: usize,
+        sum: u64,
+    ) {
         let total = (frame.len() - ETHERNET) as u32;
         let head: &mut [u8; BARE] = frame.first_chunk_mut().expect("a frame has its headers");
         *head = self.head;
-        head[..6].copy_from_slice(&ends.hop);
-        head[16..18].copy_from_slice(&(total as u16).to_be_bytes());
+        put::<0, 6>(head, ends.hop);
+        let mark = u8::from(ecn_capable) << 1;
+        head[15] |= mark;
+        put::<16, 2>(head, (total as u16).to_be_bytes());
         let addresses = u64::from(ends.local) + u64::from(ends.remote);
-        let ip_sum = checksum::finish(self.ip_sum + u64::from(total) + addresses);
-        head[24..26].copy_from_slice(&ip_sum.to_be_bytes());
-        head[26..34].copy_from_slice(&(u64::from(ends.local) << 32 | u64::from(ends.remote)).to_be_bytes());
-        head[34..38].copy_from_slice(&ends.ports.to_be_bytes());
-        head[38..42].copy_from_slice(&segment.seq.to_be_bytes());
-        head[42..46].copy_from_slice(&segment.ack.to_be_bytes());
+        let ip_sum = checksum::finish(self.ip_sum + u64::from(mark) + u64::from(total) + addresses);
+        put::<24, 2>(head, ip_sum.to_be_bytes());
+        put::<26, 8>(head, (u64::from(ends.local) << 32 | u64::from(ends.remote)).to_be_bytes());
+        put::<34, 4>(head, ends.ports.to_be_bytes());
+        put::<38, 4>(head, segment.seq.to_be_bytes());
+        put::<42, 4>(head, segment.ack.to_be_bytes());
         let word = (20 + options as u32) << 26 | u32::from(segment.flags.0) << 16 | u32::from(segment.window);
-        head[46..50].copy_from_slice(&word.to_be_bytes());
+        put::<46, 4>(head, word.to_be_bytes());
         let pseudo = u64::from(TCP) + u64::from(total) - IPV4 as u64 + addresses;
         let field = if self.leaves_checksums {
             checksum::fold(pseudo)
@@ -182,7 +218,7 @@ impl Lane {
                 u64::from(ends.ports) + u64::from(segment.seq) + u64::from(segment.ack) + u64::from(word);
             checksum::finish(pseudo + header + sum)
         };
-        head[50..52].copy_from_slice(&field.to_be_bytes());
+        put::<50, 2>(head, field.to_be_bytes());
     }
 }
 
@@ -204,8 +240,7 @@ impl Plain {
     pub(crate) fn read(frame: &[u8]) -> Option<Self> {
         let head: &[u8; BARE] = frame.first_chunk()?;
         // Type, version and length of the header, TOS, length, identification; flags, TTL, protocol, checksum.
-        let [first, second, addresses]: [u64; 3] =
-            [12, 20, 26].map(|at| u64::from_be_bytes(head[at..at + 8].try_into().expect("8 bytes")));
+        let (first, second, addresses) = (word_at::<12>(head), word_at::<20>(head), word_at::<26>(head));
         if first >> 40 != u64::from(TYPE_IPV4) << 8 | 0x45 || second >> 32 & 0x3fff_00ff != u64::from(TCP) {
             return None;
         }
@@ -225,6 +260,22 @@ impl Plain {
             ecn: (first >> 32) as u8 & 0b11,
         })
     }
+}
+
+/// Writes bytes to a place in a frame's headers. A copy of slices would be a call.
+#[inline(always)]
+fn put<const AT: usize, const LEN: usize>(head: &mut [u8; BARE], bytes: [u8; LEN]) {
+    const { assert!(AT + LEN <= BARE) };
+    if let Some(out) = head.split_at_mut(AT).1.first_chunk_mut() {
+        *out = bytes;
+    }
+}
+
+/// The eight bytes of a frame's headers at a place.
+#[inline(always)]
+fn word_at<const AT: usize>(head: &[u8; BARE]) -> u64 {
+    const { assert!(AT + 8 <= BARE) };
+    head.split_at(AT).1.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes))
 }
 
 /// Whether the checksum of a segment is right in a frame that [`Plain::read`] has read; `sum` is that of its header and options.
@@ -443,7 +494,7 @@ mod tests {
             (seq, ack, flags, window, times) in any::<(u32, u32, u8, u16, Option<(u32, u32)>)>(),
             payload: Vec<u8>,
             (tos, ttl, leaves_checksums) in any::<(u8, u8, bool)>(),
-            (is_syn, sack, scaling) in any::<(bool, bool, bool)>(),
+            (is_syn, sack, scaling, ecn) in any::<(bool, bool, bool, bool)>(),
         ) {
             let config = GroupConfig { tos, ttl, leaves_checksums, ..GroupConfig::default() };
             let lane = Lane::new(&config).unwrap();
@@ -462,7 +513,7 @@ mod tests {
             let payload = if is_syn { Vec::new() } else { payload };
             let addresses = Addresses::V4 { from: local, to: remote };
             let mut expected = vec![0xee; 34 + header.len() + payload.len()];
-            let outer = Outer { addresses, hop, protocol: TCP, ecn_capable: false };
+            let outer = Outer { addresses, hop, protocol: TCP, ecn_capable: ecn && !is_syn };
             let transport = Template::new(&config).write(&outer, &mut expected);
             header.write((ports >> 16) as u16, ports as u16, transport);
             transport[header.len()..].copy_from_slice(&payload);
@@ -474,7 +525,7 @@ mod tests {
             if is_syn {
                 lane.write_syn(&mut frame, &ends, &segment, kind);
             } else {
-                lane.write(&mut frame, &ends, &segment, |out| out.copy_from_slice(&payload));
+                lane.write(&mut frame, &ends, &segment, ecn, |out| out.copy_from_slice(&payload));
             }
             prop_assert_eq!(&frame, &expected);
             // And back.

@@ -22,6 +22,7 @@ mod key;
 mod lane;
 mod names;
 mod options;
+mod queue;
 mod segment;
 mod slab;
 mod stack;

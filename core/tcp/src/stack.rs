@@ -30,6 +30,7 @@ use crate::frame_counts::StackCounts;
 use crate::group::{Group, GroupConfig, datagram_max, mss_unsaid};
 use crate::key::{self, Key, Keys, Transport};
 use crate::names::Names;
+use crate::queue::Queue;
 use crate::slab::Slab;
 use crate::table::{NONE, Table};
 use crate::wheel::{self, Wheel, WheelPosition};
@@ -39,7 +40,7 @@ use inward::Inward;
 use limits::{HOPS_MAX, Strangers};
 use outward::{LongDatagram, Reply, Stalled};
 use places::Places;
-use slot::{DETACHED, ECT, FlowKind, IS_V6, QUEUED, RESETS, Slot, TOLD, WAKE};
+use slot::{DETACHED, ECT, FlowKind, IS_V6, QUEUED, RESETS, Slot, TEND, TOLD, WAKE};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -91,6 +92,7 @@ pub trait Sink {
 
     /// The same for a frame whose TCP or UDP checksum is [left](GroupConfig::leaves_checksums): a card must put it at
     /// `left`, or the other end must be informed.
+    #[inline(always)]
     fn unfinished_frame(&mut self, len: usize, left: LeftChecksum) -> Option<&mut [u8]> {
         let _ = left;
         self.frame(len)
@@ -124,11 +126,11 @@ pub struct Stack<A: App> {
     strangers: Strangers,
     keys: Keys,
     /// Flows that owe something.
-    queue: VecDeque<u32>,
+    queue: Queue<u32>,
     /// Queued replies to segments without a receiver, and the last segments of flows.
     replies: VecDeque<Reply>,
     /// Last segments of flows that the express lane sends. Of the two queues one is empty.
-    last_words: VecDeque<LastWord>,
+    last_words: Queue<LastWord>,
     /// A segment there was no room for.
     stalled: Option<Stalled>,
     /// A datagram that leaves in fragments.
@@ -136,6 +138,8 @@ pub struct Stack<A: App> {
     /// Identification of its fragments (RFC 791 section 3.2).
     fragment_id: u32,
     backlogs: Backlogs,
+    /// UDP flows that are tended after the burst; of those that ended meanwhile, the numbers are in it still.
+    to_tend: Vec<u32>,
     /// Requests of UDP flows, kept to be used again.
     datagrams: Option<Box<Datagrams>>,
     /// A burst being taken in, kept to be used again.
@@ -143,8 +147,9 @@ pub struct Stack<A: App> {
     /// The same of the express lane, and whether a group takes it.
     plain_burst: Vec<PlainInward>,
     has_lane: bool,
-    /// The slot a segment came for last, and the hash of its key; [`NONE`](crate::table::NONE) once another flow is there.
-    taken: (u32, u64),
+    /// The slot a segment came for last, and the hash of its key with the lane where the table may have it;
+    /// [`NONE`](crate::table::NONE) once another flow is there.
+    taken: (u32, u64, u8),
 }
 
 /// Passes on what happens on a TCP flow.
@@ -221,16 +226,17 @@ impl<A: App> Stack<A> {
             hops,
             strangers: Strangers::new(expected_flows),
             keys: Keys::new(seed),
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             replies: VecDeque::new(),
-            last_words: VecDeque::new(),
+            last_words: Queue::default(),
             stalled: None,
             long: None,
             fragment_id: random::word(seed, 3) as u32,
             backlogs: Backlogs::default(),
+            to_tend: Vec::new(),
             datagrams: None,
             burst: Vec::with_capacity(BURST),
-            taken: (NONE, 0),
+            taken: (NONE, 0, 0),
         }
     }
 
@@ -399,9 +405,15 @@ impl<A: App> Stack<A> {
     }
 
     /// The flow with `key`.
-    #[inline]
+    #[inline(always)]
     fn find(&self, key: &Key, hash: u64) -> Option<u32> {
-        self.table.find(hash, |index| self.is_flow(index, key))
+        if self.table.is_absent(hash) { None } else { self.find_any(*key, hash) }
+    }
+
+    /// By value, so that a key that is not looked for need not be in memory.
+    #[inline(never)]
+    fn find_any(&self, key: Key, hash: u64) -> Option<u32> {
+        self.table.find(hash, |index| self.is_flow(index, &key))
     }
 
     #[inline(always)]
@@ -431,6 +443,7 @@ impl<A: App> Stack<A> {
     }
 
     /// A slot for a new flow, in the table; its kind must be set. `None` if there is no room.
+    #[inline(always)]
     fn place(&mut self, key: &Key, hash: u64, group: GroupId, hop: u16) -> Option<u32> {
         let (local, remote) = match key.addresses {
             Addresses::V4 { from, to } => (from, to),
@@ -441,7 +454,7 @@ impl<A: App> Stack<A> {
         };
         let index = match self.slots.take_free() {
             Some(index) => index,
-            None => self.slots.push(Slot::free())?,
+            None => self.add_slot()?,
         };
         if self.taken.0 == index {
             self.taken.0 = NONE;
@@ -454,6 +467,12 @@ impl<A: App> Stack<A> {
         let (slots, addresses, groups, keys) = (&self.slots, &self.addresses, &self.groups, &self.keys);
         self.table.insert(hash, index, |other| keys.hash(&key_of(&slots[other], addresses, groups)));
         Some(index)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_slot(&mut self) -> Option<u32> {
+        self.slots.push(Slot::free())
     }
 
     /// Carries out requests on a TCP flow, which may trigger further requests of the application. Returns whether the
@@ -545,6 +564,7 @@ impl<A: App> Stack<A> {
         }
         let most = datagram_max(slot.is_v6());
         let FlowKind::Udp(udp) = &mut slot.kind else { return false };
+        let waits = datagrams.tend && datagrams.lengths.is_empty();
         for len in datagrams.lengths.drain(..) {
             if udp.closing {
                 break;
@@ -568,6 +588,7 @@ impl<A: App> Stack<A> {
         let next = (!unread.is_empty()).then(|| self.key_of(index)).zip(Some(self.slots[index].hop));
         match end {
             Some(end) => self.end(now, app, index, end),
+            None if waits => self.tend_later(index),
             None => self.schedule(now, index),
         }
         if exchange.is_some() || rouse.is_some() {
@@ -577,6 +598,33 @@ impl<A: App> Stack<A> {
             self.take_unread(now, app, &key, hop, unread);
         }
         end.is_none()
+    }
+
+    /// Tends a UDP flow after the burst.
+    fn tend_later(&mut self, index: u32) {
+        let slot = &mut self.slots[index];
+        if !slot.has(TEND) {
+            slot.set(TEND, true);
+            self.to_tend.push(index);
+        }
+    }
+
+    /// A burst is over: lets the application tend the UDP flows for which it wants that.
+    #[inline]
+    fn tend(&mut self, now: Nanos, app: &mut A) {
+        while !self.to_tend.is_empty() {
+            let mut flows = std::mem::take(&mut self.to_tend);
+            for index in flows.drain(..) {
+                let slot = &mut self.slots[index];
+                if slot.has(TEND) {
+                    slot.set(TEND, false);
+                    self.tell_udp(now, app, index, |app, flow, io| app.tended(now, flow, io));
+                }
+            }
+            if self.to_tend.is_empty() {
+                self.to_tend = flows;
+            }
+        }
     }
 
     /// Carries out what a UDP flow requested for another one of its group.
@@ -657,6 +705,7 @@ impl<A: App> Stack<A> {
             };
             self.tell_udp(now, app, index, |app, flow, io| app.received(now, flow, io, &datagram));
         }
+        self.tend(now, app);
     }
 
     /// A UDP flow that closes makes room in the table for the next one.
@@ -753,16 +802,16 @@ impl<A: App> Stack<A> {
         self.take_last_words(now, index);
         let slot = &mut self.slots[index];
         if !slot.has(DETACHED) {
-            let hash = match self.taken {
-                (taken, hash) if taken == index => hash,
-                _ => self.keys.hash(&key_of(slot, &self.addresses, &self.groups)),
+            let (hash, lane) = match self.taken {
+                (taken, hash, lane) if taken == index => (hash, lane),
+                _ => (self.keys.hash(&key_of(slot, &self.addresses, &self.groups)), 0),
             };
-            self.table.remove(hash, index);
+            self.table.remove_from(hash, index, lane);
         }
         tell_closed(now, app, index, slot, end);
         // Its entry in the wheel stays: the slot's next flow has one then.
         slot.kind = FlowKind::Free;
-        slot.set(TOLD | DETACHED | RESETS, false);
+        slot.set(TOLD | DETACHED | RESETS | TEND, false);
         self.slots.give_back(index);
         if self.stalled.as_ref().is_some_and(|stalled| stalled.index == index) {
             self.stalled = None;
@@ -812,7 +861,7 @@ fn schedule<F>(
     index: u32,
     slot: &mut Slot<F>,
     group: &Group,
-    queue: &mut VecDeque<u32>,
+    queue: &mut Queue<u32>,
     wheel: &mut Wheel,
 ) {
     let (owes, deadline) = match &slot.kind {
@@ -849,7 +898,7 @@ fn schedule_idle<F>(now: Nanos, index: u32, slot: &mut Slot<F>, group: &Group, w
 
 /// Puts a flow into the queue, if it is not there.
 #[inline(always)]
-fn enqueue<F>(queue: &mut VecDeque<u32>, index: u32, slot: &mut Slot<F>) {
+fn enqueue<F>(queue: &mut Queue<u32>, index: u32, slot: &mut Slot<F>) {
     if !slot.has(QUEUED) {
         slot.set(QUEUED, true);
         queue.push_back(index);

@@ -89,6 +89,8 @@ struct Bucket {
 pub(crate) struct Wheel {
     /// Everything due before it has been taken out.
     now: u64,
+    /// For each level, `now` without the digits of this level and of lower ones; zero for the highest.
+    above: [u32; LEVELS],
     /// No entry is due before it. Entries due at `now` may be there too.
     next: u64,
     buckets: Vec<Bucket>,
@@ -106,6 +108,7 @@ impl Wheel {
     pub(crate) fn new() -> Self {
         Self {
             now: 0,
+            above: [0; LEVELS],
             next: u64::MAX,
             buckets: vec![Bucket { block: NIL, entries: 0, live: 0, swept: 0 }; LEVELS * BUCKETS],
             filled: [[0; BUCKETS / 64]; LEVELS],
@@ -128,10 +131,18 @@ impl Wheel {
     /// The tick (mod 2^32) at which an entry at `place` fires.
     #[inline(always)]
     fn fires(&self, place: WheelPosition) -> u32 {
-        let (level, digit) = (place.bucket() / BUCKETS, (place.bucket() % BUCKETS) as u32);
-        let shift = 8 * level as u32;
-        let above = if level == LEVELS - 1 { 0 } else { self.now as u32 >> (shift + 8) << (shift + 8) };
-        above | digit << shift
+        let (level, digit) = (place.bucket() / BUCKETS % LEVELS, (place.bucket() % BUCKETS) as u32);
+        self.above[level] | digit << (8 * level)
+    }
+
+    /// Time has come to `tick`, unless it is past.
+    #[inline]
+    fn come_to(&mut self, tick: u64) {
+        if tick > self.now {
+            self.now = tick;
+            let now = tick as u32;
+            self.above = [now & 0xffff_ff00, now & 0xffff_0000, now & 0xff00_0000, 0];
+        }
     }
 
     /// Ticks from now to `tick`; none if it is past.
@@ -143,11 +154,11 @@ impl Wheel {
 
     /// Sees to it that flow `index`, whose entry is at `place`, comes up not later than `tick`, but not in the tick that
     /// is being worked off.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn arm(&mut self, now: Nanos, index: u32, place: &mut WheelPosition, tick: u32) {
         if self.next == u64::MAX {
             // Nothing waits: the wheel may stand where it stood long ago, too far back to tell later from earlier.
-            self.now = self.now.max(tick_of(now));
+            self.come_to(tick_of(now));
         }
         let ahead = self.ahead(tick).max(1);
         if *place != WheelPosition::NOWHERE && self.ahead(self.fires(*place)) <= ahead {
@@ -228,7 +239,7 @@ impl Wheel {
         let tick = tick_of(now);
         if self.due == NIL {
             if tick < self.next {
-                self.now = self.now.max(tick);
+                self.come_to(tick);
                 return None;
             }
             self.turn_to(tick)?;
@@ -242,11 +253,11 @@ impl Wheel {
     fn turn_to(&mut self, tick: u64) -> Option<()> {
         loop {
             let Some((at, start)) = self.first().filter(|(_, start)| *start <= tick) else {
-                self.now = self.now.max(tick);
+                self.come_to(tick);
                 self.next = self.first().map_or(u64::MAX, |(_, start)| start);
                 return None;
             };
-            self.now = self.now.max(start);
+            self.come_to(start);
             let bucket = &mut self.buckets[at];
             self.due_place = WheelPosition(at as u16 | bucket.swept);
             self.due = std::mem::replace(&mut bucket.block, NIL);

@@ -1,7 +1,8 @@
 //! Authentication of control packets (RFC 9946): HMAC-SHA-256 over the packet, with keys for each direction that are
 //! derived from a shared key and the time of the client's request (NIST SP 800-108, counter mode).
 
-use sha2::{Digest, Sha256};
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 
 /// End of each control packet, before a reserved octet and the checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,7 +19,6 @@ pub struct Auth {
 
 /// Octets from the mode to the end of a packet.
 const LENGTH: usize = 41;
-const SHA256_BLOCK: usize = 64;
 
 impl Auth {
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
@@ -86,25 +86,21 @@ impl Sealed {
             rest[39..].fill(0);
         }
         // Takes the same time wherever they differ.
-        let differs = mac(key, &[&bare]).iter().zip(&auth.digest).fold(0, |all, (a, b)| all | (a ^ b));
-        auth.mode == 1 && differs == 0
+        let is_right = begun(key, &[&bare]).is_some_and(|mac| mac.verify_slice(&auth.digest).is_ok());
+        auth.mode == 1 && is_right
     }
 }
 
 /// HMAC-SHA-256 (RFC 2104) of parts one after another.
 fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
-    let mut block = [0; SHA256_BLOCK];
-    if key.len() > SHA256_BLOCK {
-        block[..32].copy_from_slice(&Sha256::digest(key));
-    } else {
-        block[..key.len()].copy_from_slice(key);
-    }
-    let hash = |pad: u8, parts: &[&[u8]]| -> [u8; 32] {
-        let mut hash = Sha256::new_with_prefix(block.map(|octet| octet ^ pad));
-        parts.iter().for_each(|part| hash.update(part));
-        hash.finalize().into()
-    };
-    hash(0x5c, &[&hash(0x36, parts)])
+    begun(key, parts).map_or([0; 32], |mac| mac.finalize().into_bytes().into())
+}
+
+/// HMAC-SHA-256 that has taken parts in. The hash takes keys of any length, so it is always there.
+fn begun(key: &[u8], parts: &[&[u8]]) -> Option<Hmac<Sha256>> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
+    parts.iter().for_each(|part| mac.update(part));
+    Some(mac)
 }
 
 #[cfg(test)]

@@ -61,6 +61,14 @@ const NAMED: &[(&str, &[ControlRule])] = &[
     ("vrrp", &[Ip(112)]),
 ];
 
+/// The names of these protocols, in words. A macro, because documentation is made of it, too.
+#[macro_export]
+macro_rules! control_protocols_in_words {
+    () => {
+        "bfd, bgp, dhcp, dhcpv6, eapol, igmp, isis, lacp, ldp, lldp, ospf, pim, pppoe, rip, rsvp, stp or vrrp"
+    };
+}
+
 /// Protocols that any host must exchange: ARP, neighbour discovery and multicast listener discovery, echo, errors.
 const ALWAYS: [ControlRule; 3] = [EtherType(ARP), Ip(ICMP), Ip(ICMPV6)];
 
@@ -218,6 +226,13 @@ fn span(frame: &[u8], at: usize) -> Option<(u8, usize, usize, u64)> {
 mod tests {
     use super::*;
     use crate::{Header, PacketSpec, protocol};
+
+    #[test]
+    fn all_protocols_are_in_the_words() {
+        let names: Vec<&str> = control_protocols().collect();
+        let (last, others) = names.split_last().unwrap();
+        assert_eq!(control_protocols_in_words!(), format!("{} or {last}", others.join(", ")));
+    }
 
     fn frame(headers: &[(&str, &[(&str, u128)])]) -> Vec<u8> {
         let header = |(name, set): &(&str, &[(&str, u128)])| {

@@ -2,18 +2,17 @@
 //! and end with exactly one of completed and failed.
 //!
 //! The low three bits of an input's first byte choose what the rest is – the body of a response or of a POST, the variable of a GET, frames for
-//! a client or a server of HTTP/2, a stream of QUIC for a client or a server –, the others the length of the pieces.
+//! a client or a server of HTTP/2, a stream of QUIC for a client or a server –, the others the length of the pieces. 7: the low two bits of the
+//! next byte choose a client or a server of HTTP/1.1, or of a stream of HTTP/3, and the rest is what it receives.
 
+use crate::quic::{over_streams, tls};
 use http2::PREFACE;
 use session::plan::{
-    AppPlan, Carrier, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, KeyKind, LoadPlan,
+    AppPlan, Carrier, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, HttpVersion, LoadPlan,
     Method, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, SelectionOrder,
-    ServerIdentity, SessionPlan, SideHost, SidePlan, TlsClient, TlsPlan, TlsServer, TlsVerify,
+    SessionPlan, SideHost, SidePlan,
 };
-use session::quic::{Quic, QuicAccepted, QuicEvent, QuicRead, QuicSide, QuicStats};
-use session::secure::{Agreed, Layer, SecureError};
 use session::{Apps, Counts, Flow};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
 use units::{Nanos, Pps};
@@ -30,11 +29,15 @@ const CLIENT_FRAMES: u8 = 3;
 const SERVER_FRAMES: u8 = 4;
 const CLIENT_STREAM: u8 = 5;
 const SERVER_STREAM: u8 = 6;
+const OTHER: u8 = 7;
 
 /// Checks one input; panics if something does not hold.
 pub fn check(data: &[u8]) {
     let Some((how, bytes)) = data.split_first() else { return };
     let (what, pieces) = (how & 7, 1 + usize::from(how >> 3));
+    if what == OTHER {
+        return check_other(bytes, pieces);
+    }
     let settings = frame(4, 0, 0, &[]);
     let end = frame(0, 1, 1, &[]);
     let body = |head: &[u8]| [&settings[..], head, &data_frames(bytes), &end].concat();
@@ -60,18 +63,40 @@ pub fn check(data: &[u8]) {
         SERVER_STREAM => (SERVER, true, bytes.to_vec()),
         _ => return,
     };
-    let plan = plan(over_quic);
-    let run = if over_quic { over_streams } else { over_http };
-    let whole = run(&plan, group, &sent, sent.len().max(1));
-    let cut = run(&plan, group, &sent, pieces);
+    let plan = plan(over_quic, (!over_quic).then_some(HttpVersion::Two));
+    let run = |len| match over_quic {
+        true => over_streams(&plan, group, &[], &sent, len),
+        false => over_http(&plan, group, &sent, len),
+    };
+    let (whole, cut) = (run(sent.len().max(1)), run(pieces));
     assert!(whole.dns.iter().sum::<u64>() <= whole.transactions && whole.transactions <= whole.requests);
     if what == CLIENT_FRAMES {
         // Frames of queries that are sent once others have responses mean other things before.
         return;
     }
-    assert_eq!((whole.failures, whole.dns, whole.http), (cut.failures, cut.dns, cut.http));
+    same(&whole, &cut);
+}
+
+fn same(whole: &Counts, cut: &Counts) {
+    assert_eq!((&whole.failures, whole.dns, whole.http), (&cut.failures, cut.dns, cut.http));
     assert_eq!((whole.requests, whole.transactions), (cut.requests, cut.transactions));
     assert_eq!(whole.details, cut.details);
+}
+
+/// The same of HTTP/1.1 and HTTP/3.
+fn check_other(data: &[u8], pieces: usize) {
+    let Some((how, bytes)) = data.split_first() else { return };
+    let (group, is_http3) = (GroupId(u16::from(how & 1)), how & 2 != 0);
+    let version = if is_http3 { HttpVersion::Three } else { HttpVersion::One };
+    let plan = plan(is_http3, Some(version));
+    let control = http3::opening(false);
+    let run = |len| match is_http3 {
+        true => over_streams(&plan, group, &control, bytes, len),
+        false => over_http(&plan, group, bytes, len),
+    };
+    let (whole, cut) = (run(bytes.len().max(1)), run(pieces));
+    assert!(whole.dns.iter().sum::<u64>() <= whole.transactions && whole.transactions <= whole.requests);
+    same(&whole, &cut);
 }
 
 const TYPE: (&str, &[u8]) = ("content-type", b"application/dns-message");
@@ -101,7 +126,7 @@ fn data_frames(bytes: &[u8]) -> Vec<u8> {
     bytes.chunks(1_000).flat_map(|piece| frame(0, 0, 1, piece)).collect()
 }
 
-fn plan(over_quic: bool) -> [SessionPlan; 1] {
+fn plan(over_quic: bool, https: Option<HttpVersion>) -> [SessionPlan; 1] {
     let side = SidePlan {
         port: 0,
         hosts: vec![SideHost::default()],
@@ -125,7 +150,12 @@ fn plan(over_quic: bool) -> [SessionPlan; 1] {
         delay: Delay::NONE,
         silent: false,
     };
-    let https = DnsHttps { method: Method::Post, path: "/q".to_owned(), host: Content::bytes("h") };
+    let https = https.map(|version| DnsHttps {
+        version,
+        method: Method::Post,
+        path: "/q".to_owned(),
+        host: Content::bytes("h"),
+    });
     let dns = DnsPlan {
         queries: vec![(query, 1)],
         order: SelectionOrder::Sequential,
@@ -139,7 +169,7 @@ fn plan(over_quic: bool) -> [SessionPlan; 1] {
         padding: true,
         rules: vec![rule].into(),
         udp_room: 1_472,
-        https: (!over_quic).then_some(https),
+        https,
     };
     [SessionPlan {
         name: String::new(),
@@ -158,22 +188,6 @@ fn plan(over_quic: bool) -> [SessionPlan; 1] {
         verify: false,
         seed: 0,
     }]
-}
-
-fn tls() -> TlsPlan {
-    TlsPlan {
-        tls12: false,
-        tls13: true,
-        suites: Vec::new(),
-        groups: Vec::new(),
-        alpn: Vec::new(),
-        client: TlsClient { server_name: None, resumption: None, identity: None, verify: TlsVerify::Off },
-        server: TlsServer {
-            identity: ServerIdentity::Generated { names: Vec::new(), key: KeyKind::EcdsaP256 },
-            tickets: 0,
-            client_roots: None,
-        },
-    }
 }
 
 /// Counts of an end after these bytes in pieces of `len`, and a FIN.
@@ -212,154 +226,11 @@ fn over_http(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) ->
     ended(&mut apps, &mut flow, group, end)
 }
 
-/// The same with a connection of QUIC, one stream of it, and its end.
-fn over_streams(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Counts {
-    let mut apps = Apps::new(plans, 0, 1, |_| Layer::Quic(Box::new(Factory)));
-    let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };
-    let mut closed = false;
-    let mut tell = |apps: &mut Apps, flow: &mut Flow, tell: &mut dyn FnMut(&mut Apps, &mut Flow, &mut Io)| {
-        if !closed {
-            let mut io = Io::for_datagrams(FlowId(0), group, Vec::new());
-            tell(apps, flow, &mut io);
-            closed = io.asked_to_close();
-        }
-    };
-    tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.opened(NOW, flow, io));
-    for piece in [&[][..]].into_iter().chain(bytes.chunks(len)).chain([END]) {
-        tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.received(NOW, flow, io, piece));
-    }
-    ended(&mut apps, &mut flow, group, End::Closed)
-}
-
 fn ended(apps: &mut Apps, flow: &mut Flow, group: GroupId, end: End) -> Counts {
     apps.closed(NOW, flow, FlowId(0), group, end);
     assert_eq!(apps.extras(), 0);
     assert_eq!(apps.counts(group).failed_in_all() + apps.counts(group).completed, 1);
     apps.counts(group).clone()
-}
-
-/// A datagram that is the end of the stream; no other has these bytes and this address.
-static END: &[u8] = b"end of the stream";
-
-/// A connection whose datagrams are the bytes of stream 0; the first shakes hands.
-#[derive(Default)]
-struct Stream {
-    events: VecDeque<QuicEvent>,
-    connected: bool,
-    bytes: Vec<u8>,
-    ended: bool,
-    closed: bool,
-}
-
-impl Quic for Stream {
-    fn receive(&mut self, _: Nanos, datagram: &[u8], _: u8) {
-        if !std::mem::replace(&mut self.connected, true) {
-            return self.events.push_back(QuicEvent::Connected);
-        }
-        if std::ptr::eq(datagram, END) {
-            self.ended = true;
-        } else {
-            self.bytes.extend_from_slice(datagram);
-        }
-        self.events.push_back(QuicEvent::Readable(0));
-    }
-
-    fn poll(&mut self) -> Option<QuicEvent> {
-        self.events.pop_front()
-    }
-
-    fn open(&mut self, _: bool) -> Option<u64> {
-        Some(0)
-    }
-
-    fn send(&mut self, _: u64, bytes: &[u8]) -> Option<usize> {
-        Some(bytes.len())
-    }
-
-    fn finish(&mut self, stream: u64) {
-        self.events.push_back(QuicEvent::Delivered(stream));
-    }
-
-    fn reset(&mut self, _: u64, _: u64) {}
-
-    fn stop(&mut self, _: u64, _: u64) {}
-
-    fn read(&mut self, _: u64, take: &mut dyn FnMut(&[u8])) -> QuicRead {
-        if !self.bytes.is_empty() {
-            take(&std::mem::take(&mut self.bytes));
-        }
-        if self.ended { QuicRead::Finished } else { QuicRead::Blocked }
-    }
-
-    fn close(&mut self, _: Nanos, _: u64) {
-        self.closed = true;
-    }
-
-    fn transmit(&mut self, _: Nanos, _: &mut Vec<u8>, _: &mut Vec<u64>) -> bool {
-        false
-    }
-
-    fn marks(&self) -> bool {
-        false
-    }
-
-    fn timeout(&mut self) -> Option<Nanos> {
-        None
-    }
-
-    fn wake(&mut self, _: Nanos) {}
-
-    fn has_early_keys(&self) -> bool {
-        false
-    }
-
-    fn is_early_accepted(&self) -> bool {
-        false
-    }
-
-    fn update_keys(&mut self) {}
-
-    fn agreed(&self) -> Option<Agreed> {
-        None
-    }
-
-    fn moved_to(&mut self) -> Option<u32> {
-        None
-    }
-
-    fn rouses(&mut self) -> Option<u32> {
-        None
-    }
-
-    fn moved(&mut self, _: bool) {}
-
-    fn stats(&self) -> QuicStats {
-        QuicStats::default()
-    }
-
-    fn is_drained(&self) -> bool {
-        self.closed
-    }
-}
-
-struct Factory;
-
-impl QuicSide for Factory {
-    fn connect(&mut self, _: Nanos, _: u64, _: u32) -> Result<Box<dyn Quic>, SecureError> {
-        Ok(Box::new(Stream::default()))
-    }
-
-    fn accept(&mut self, now: Nanos, _: u32, datagram: &[u8], ecn: u8) -> QuicAccepted {
-        let mut stream = Stream::default();
-        stream.receive(now, datagram, ecn);
-        QuicAccepted::Connection(Box::new(stream))
-    }
-
-    fn off_path(&mut self, _: u32) -> Vec<Vec<u8>> {
-        Vec::new()
-    }
-
-    fn closed(&mut self, _: u32) {}
 }
 
 /// Queries and responses, whole and not, and what is neither.
@@ -374,7 +245,34 @@ pub fn seeds() -> Vec<Vec<u8>> {
         &[&REQUEST[..], &[(":method", b"GET"), (":path", b"/q?dns=AAABAAABAAAAAAAAAWEEdGVzdAAAAQAB")]]
             .concat(),
     );
+    let http1 = |how: u8, first: &str, body: &[u8]| {
+        let fields =
+            format!("content-type: application/dns-message\r\ncontent-length: {}\r\n\r\n", body.len());
+        seed(OTHER | 0x18, &[&[how], first.as_bytes(), b"\r\nhost: h\r\n", fields.as_bytes(), body].concat())
+    };
+    let http3 = |how: u8, fields: &[(&str, &[u8])], body: &[u8]| {
+        let (mut block, mut out) = (Vec::new(), vec![how]);
+        http3::qpack::begin(&mut block);
+        fields.iter().for_each(|(name, value)| http3::qpack::Field::always(name, value).put(&mut block));
+        http3::headers(&block, &mut out);
+        http3::data(body.len() as u64, &mut out);
+        out.extend(body);
+        seed(OTHER | 0x28, &out)
+    };
+    let post = [&REQUEST[..], &[(":method", b"POST"), (":path", b"/q"), TYPE]].concat();
     vec![
+        http1(0, "HTTP/1.1 200 OK", response),
+        http1(0, "HTTP/1.1 404 Not Found", b""),
+        http1(0, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked", b"3\r\nabc\r\n0\r\n\r\n"),
+        http1(1, "POST /q HTTP/1.1", query),
+        http1(1, "POST /q HTTP/1.1\r\nexpect: 100-continue", &query[..7]),
+        http1(1, "GET /q?dns=AAABAAABAAAAAAAAAWEEdGVzdAAAAQAB HTTP/1.0", b""),
+        http1(1, "PUT /q HTTP/1.1\r\nconnection: close", b"x"),
+        http3(2, &[(":status", b"200"), TYPE], response),
+        http3(2, &[(":status", b"503")], b""),
+        http3(3, &post, query),
+        http3(3, &post, &response[..20]),
+        http3(3, &[(":method", b"GET")], b""),
         seed(RESPONSE | 0x18, response),
         seed(RESPONSE, &response[..30]),
         seed(RESPONSE, query),

@@ -190,7 +190,7 @@ fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
     let mut clients = Dhcp6Clients::new(Dhcp6Config {
         clients: CLIENTS,
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: wire::Vlans::NONE,
+        vlans: wire::Vlans::NONE.into(),
         rate: 1,
         outstanding: CLIENTS,
         address: true,
@@ -255,7 +255,7 @@ fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
     let mut clients = DhcpClients::new(DhcpConfig {
         clients: CLIENTS,
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: wire::Vlans::NONE,
+        vlans: wire::Vlans::NONE.into(),
         rate: 1,
         outstanding: CLIENTS,
         retry: Nanos::from_secs(4),

@@ -120,7 +120,16 @@ fn check_ping(owner: &Host, frame: &[u8]) {
     let asker = host(1, owner.vlans.len());
     for (from, to) in asker.addresses.iter().zip(&owner.addresses) {
         for mac in [None, Some(owner.mac)] {
-            let echo = Echo { from: *from, to: *to, hop: *to, mac, id: 7, attempts: 9, timeout: Nanos(1) };
+            let echo = Echo {
+                from: *from,
+                to: *to,
+                hop: *to,
+                mac,
+                session: None,
+                id: 7,
+                attempts: 9,
+                timeout: Nanos(1),
+            };
             let mut ping = Ping::new(echo);
             (0..9).for_each(|at| _ = ping.poll(Nanos(at), &asker));
             let before = (ping.next_due(), ping.outcome());

@@ -54,7 +54,7 @@ fn peer(bytes: &[u8], len: usize) -> Vec<String> {
     let mut peer = Peer::new(Role::Client);
     let mut seen = Vec::new();
     if bytes.first().is_some_and(|byte| byte & 0x80 == 0) {
-        assert!(peer.read(3, &opening()).is_ok());
+        assert!(peer.read(3, &opening(false)).is_ok());
     }
     for piece in bytes.chunks(len) {
         match peer.read(7, piece) {
@@ -121,7 +121,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         [frame(1, &ok), frame(0, b"abcd")].concat(),
         frame(5, &[0, 0, 0]),
     ];
-    let mut away = opening();
+    let mut away = opening(true);
     goaway(8, &mut away);
     let peers = [
         away,
@@ -129,6 +129,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         vec![3, 0x41, 0x7f, 0x80, 1],
         vec![0x21, 1],
         vec![0x80, 0, 0, 0, 4, 2, 6, 1],
+        vec![0x80, 0, 0, 0, 4, 2, 8, 2],
     ];
     let blocks = [get, ok, vec![0, 0, 0x10], vec![3, 0x81, 0x10, 0x11]];
     let with = |how: u8| move |bytes: Vec<u8>| [&[how | 12], &bytes[..]].concat();

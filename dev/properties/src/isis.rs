@@ -5,9 +5,10 @@
 //! around the input's content, or else nothing would be read.
 
 use ::isis::{
-    IsisHost, Levels, NetworkType, RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape,
+    Levels, NetworkType, RouteKind, RouteRange, RouterConfig, RouterHost, Routers, RoutersConfig, Shape,
     SystemId, Topology, may_concern,
 };
+use linkstate::Router as _;
 use units::{Nanos, Schedule};
 
 /// LSPs that the router keeps.
@@ -42,7 +43,7 @@ pub fn check(data: &[u8]) {
     }
     link.pass(Nanos::from_secs(20));
     let (counts, now) = (link.routers.counts(), link.now);
-    for (_, database) in link.routers.databases(0) {
+    for (_, database) in link.routers.router(0).databases() {
         assert!(database.kept() <= KEPT as usize && database.known(now).count() == database.kept());
         // A TLV has two bytes at least.
         assert!(database.known(now).all(|lsp| ::isis::parts(lsp.body).count() <= lsp.body.len() / 2));
@@ -119,10 +120,10 @@ impl Link {
             }),
             keep: KEPT,
         };
-        let hosts = vec![IsisHost { mac: OURS, vlans: wire::Vlans::NONE, mtu: 1_500 }];
+        let hosts = vec![RouterHost { mac: OURS, vlans: wire::Vlans::NONE, mtu: 1_500 }];
         let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 1_000, seed: 1 });
         let now = Nanos::from_secs(1);
-        routers.begin(now);
+        routers.begin(now, 0);
         let mut link = Self { routers, now, sent: 0 };
         link.pass(Nanos::from_millis(10));
         link
@@ -135,7 +136,7 @@ impl Link {
         } else {
             self.say(P2P_HELLO, &p2p_hello(1, true));
         }
-        assert_eq!(self.routers.up(), 1, "{:?}", self.routers.failure(0));
+        assert_eq!(self.routers.up(), 1, "{:?}", self.routers.router(0).failure());
     }
 
     fn say(&mut self, kind: u8, body: &[u8]) {

@@ -28,6 +28,7 @@ pub mod pcap;
 pub mod port;
 pub mod profile;
 pub mod quantity;
+mod quic;
 pub mod rewrite;
 pub mod segment;
 pub mod tunnel;

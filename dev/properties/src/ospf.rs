@@ -5,9 +5,10 @@
 //! They have right headers and checksums around the input's content, or else nothing would be read.
 
 use ::ospf::{
-    Authentication, LsaContents, LsaContents3, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig,
+    Authentication, LsaContents, LsaContents3, NetworkType, RouteKind, RouteRange, RouterConfig, RouterHost,
     Routers, RoutersConfig, Shape, Topology, Version, may_concern,
 };
+use linkstate::Router as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::{Nanos, Schedule};
 use wire::checksum;
@@ -39,7 +40,7 @@ pub fn check(data: &[u8]) {
     }
     link.pass(Nanos::from_secs(20));
     let counts = link.routers.counts();
-    let database = link.routers.database(0);
+    let database = link.routers.router(0).database();
     assert!(database.kept() <= KEPT as usize && database.known(link.now).count() == database.kept());
     for lsa in database.known(link.now) {
         let (kind, room) = (lsa.header.key.kind, lsa.body.len());
@@ -120,7 +121,7 @@ impl Link {
             topology: Some(Topology { shape: Shape::Ring, routers: 3, cost: 5, first: [2, 0, 0, 1].into() }),
             keep: KEPT,
         };
-        let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, 2], vlans: wire::Vlans::NONE, mtu: 1_500 }];
+        let hosts = vec![RouterHost { mac: [2, 0, 0, 0, 0, 2], vlans: wire::Vlans::NONE, mtu: 1_500 }];
         let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 20_000, seed: 1 });
         let now = Nanos::from_secs(1);
         routers.begin(now, 1);
@@ -143,7 +144,7 @@ impl Link {
         }
         if steps >= 3 {
             self.say(2, &description(self.version, 1, 79, &[]));
-            assert_eq!(self.routers.full(), 1, "{:?}", self.routers.failure(0));
+            assert_eq!(self.routers.up(), 1, "{:?}", self.routers.router(0).failure());
         }
     }
 

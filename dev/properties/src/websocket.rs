@@ -3,13 +3,14 @@
 //!
 //! The low bit of an input's first byte chooses the end, the next whether the upgrade has succeeded before, the next two the expected
 //! reaction to a message (the fourth: an echo, with compression), the others the length of the pieces, and the highest whether it goes
-//! over HTTP/2; the end receives the rest.
+//! over HTTP/2, or with the one below it over HTTP/3; the end receives the rest.
 
+use crate::quic::{over_streams, tls};
 use http2::hpack::Fields;
 use http2::{Announced, Connection, Role};
 use session::plan::{
-    AppPlan, Carrier, Content, Delay, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin,
-    QuicOptions, SelectionOrder, SessionPlan, SideHost, SidePlan, Size, WebsocketCompression,
+    AppPlan, Carrier, Content, Delay, HttpVersion, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan,
+    PortBegin, QuicOptions, SelectionOrder, SessionPlan, SideHost, SidePlan, Size, WebsocketCompression,
     WebsocketExpect, WebsocketKind, WebsocketPlan,
 };
 use session::{Apps, Counts, Flow, Reason};
@@ -29,9 +30,19 @@ pub fn check(data: &[u8]) {
         let plan = plan(
             [WebsocketExpect::Echo, WebsocketExpect::Reply, WebsocketExpect::Nothing, WebsocketExpect::Echo]
                 [usize::from(how >> 2 & 3)],
-            how & 0x80 != 0,
+            match how & 0xc0 {
+                0xc0 => HttpVersion::Three,
+                0x80 => HttpVersion::Two,
+                _ => HttpVersion::One,
+            },
             how >> 2 & 3 == 3,
         );
+        if how & 0xc0 == 0xc0 {
+            let upgraded = if how & 2 == 0 { Vec::new() } else { stream_of_http3(group) };
+            let (control, sent) = (http3::opening(true), [&upgraded, bytes].concat());
+            let run = |len| over_streams(&plan, group, &control, &sent, len);
+            return same(&run(sent.len()), &run(1 + usize::from(how >> 4 & 3)));
+        }
         let before = match (how & 2, how & 0x80) {
             (0, _) => Vec::new(),
             (_, 0) => upgrade(&plan, group),
@@ -39,16 +50,20 @@ pub fn check(data: &[u8]) {
         };
         let whole = counts(&plan, group, &before, bytes, bytes.len().max(1));
         let pieces = counts(&plan, group, &before, bytes, 1 + usize::from(how >> 4));
-        assert_eq!(whole.failures, pieces.failures);
-        assert_eq!(whole.details, pieces.details);
-        assert_eq!(whole.websocket, pieces.websocket);
-        assert_eq!((whole.requests, whole.transactions), (pieces.requests, pieces.transactions));
-        assert_eq!((whole.completed, whole.active()), (pieces.completed, 0));
-        assert!(whole.websocket.messages_received == 0 || whole.websocket.connections == 1);
+        same(&whole, &pieces);
     }
 }
 
-fn plan(expect: WebsocketExpect, http2: bool, compression: bool) -> [SessionPlan; 1] {
+fn same(whole: &Counts, pieces: &Counts) {
+    assert_eq!(whole.failures, pieces.failures);
+    assert_eq!(whole.details, pieces.details);
+    assert_eq!(whole.websocket, pieces.websocket);
+    assert_eq!((whole.requests, whole.transactions), (pieces.requests, pieces.transactions));
+    assert_eq!((whole.completed, whole.active()), (pieces.completed, 0));
+    assert!(whole.websocket.messages_received == 0 || whole.websocket.connections == 1);
+}
+
+fn plan(expect: WebsocketExpect, version: HttpVersion, compression: bool) -> [SessionPlan; 1] {
     let side = SidePlan {
         port: 0,
         hosts: vec![SideHost::default()],
@@ -78,12 +93,12 @@ fn plan(expect: WebsocketExpect, http2: bool, compression: bool) -> [SessionPlan
         ping: None,
         most: MOST,
         seed: 1,
-        http2,
+        version,
         compression: compression.then(WebsocketCompression::default),
     };
     [SessionPlan {
         name: String::new(),
-        carrier: Carrier::Tcp,
+        carrier: if version == HttpVersion::Three { Carrier::Udp } else { Carrier::Tcp },
         client: Some(side.clone()),
         server: Some(side),
         clients: pool.clone(),
@@ -91,7 +106,7 @@ fn plan(expect: WebsocketExpect, http2: bool, compression: bool) -> [SessionPlan
         order: PairOrder::All(SelectionOrder::Sequential),
         mix: Mix::one(AppPlan::Websocket(Arc::new(websocket))),
         tunnel: None,
-        tls: None,
+        tls: (version == HttpVersion::Three).then(|| Arc::new(tls())),
         quic: QuicOptions::default(),
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience::default(),
@@ -123,6 +138,26 @@ fn stream(group: GroupId) -> Vec<u8> {
     let mut bytes = vec![0; other.asked() as usize];
     other.fill(0, &mut bytes, |_, _, _| {});
     bytes
+}
+
+/// The same of HTTP/3.
+fn stream_of_http3(group: GroupId) -> Vec<u8> {
+    let fields: &[(&str, &[u8])] = match group == CLIENT {
+        true => &[(":status", b"200")],
+        false => &[
+            (":method", b"CONNECT"),
+            (":protocol", b"websocket"),
+            (":scheme", b"https"),
+            (":path", b"/"),
+            (":authority", b"h"),
+            ("sec-websocket-version", b"13"),
+        ],
+    };
+    let (mut block, mut out) = (Vec::new(), Vec::new());
+    http3::qpack::begin(&mut block);
+    fields.iter().for_each(|(name, value)| http3::qpack::Field::always(name, value).put(&mut block));
+    http3::headers(&block, &mut out);
+    out
 }
 
 /// The other end's part of the upgrade.
@@ -210,6 +245,12 @@ pub fn seeds() -> Vec<Vec<u8>> {
         seed(UP, b"\xc1\x00"),
         seed(0x80 | UP, b"\0\0\x04\0\0\0\0\0\x01\x81\x02hi\0\0\x04\0\x01\0\0\0\x01\x88\x02\x03\xe8"),
         seed(0x81 | UP, b"\0\0\x06\0\x01\0\0\0\x01\x88\x80\0\0\0\0"),
+        seed(0xc0 | UP, b"\0\x04\x81\x02hi\0\x04\x88\x02\x03\xe8"),
+        seed(0xe0 | UP, b"\0\x03\x82\x01\xff\x21\x01x\0\x02\x88\x00"),
+        seed(0xc0, b"\0\x03abc"),
+        seed(0xd1 | UP, b"\0\x08\x81\x82\0\0\0\0hi\0\x06\x88\x80\0\0\0\0"),
+        seed(0xc1 | UP, b"\0\x03\x82\x01x"),
+        seed(0xc1, b"\x01\x02\0\0"),
         seed(1, b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: x, upgrade\r\nSec-WebSocket-Protocol: a, chat\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x88\x80\0\0\0\0"),
         seed(1, b"POST / HTTP/1.1\r\nHost: h\r\n\r\n"),
         seed(0x11 | UP, b"\x81\x82\x01\x02\x03\x04ik\x01\x81\0\0\0\0h\x89\x81\0\0\0\0?\x80\x81\0\0\0\0i\x88\x82\0\0\0\0\x03\xe8"),

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use quinn_proto::{
     ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, EndpointEvent, Event, ReadError,
     SendDatagramError, StreamEvent, StreamId, TransportErrorCode, VarInt, WriteError,
@@ -27,10 +28,43 @@ const CONNECTION_REFUSED: u64 = 2;
 /// Time without an end of the handshake after which a client with early data probes at first: three times the initial
 /// round-trip time (RFC 9002 section 6.2.2).
 const PROBE_AFTER: Nanos = Nanos::from_secs(1);
-/// Times that this time doubles.
-const PROBE_DOUBLINGS: u32 = 5;
+/// The longest time between two probes.
+const PROBE_EVERY: Nanos = Nanos::from_secs(32);
+/// Time that a handshake takes without losses, in addition to round trips.
+const SHAKEN_WITHIN: Duration = Duration::from_millis(5);
+/// The longest time of those round trips.
+const SHAKEN_MOST: Duration = Duration::from_millis(500);
+/// Bytes of the end of a handshake after which no more datagrams are kept.
+const LAST_WORDS_MAX: usize = 8 << 10;
+/// Time by which an acknowledgement may be delayed (RFC 9000 section 18.2).
+const ACK_DELAY: Duration = Duration::from_millis(25);
 /// The application gave the connection up before the handshake was done.
 const APPLICATION_ERROR: u64 = 12;
+
+/// Datagrams that left at one instant.
+#[derive(Default)]
+struct LastWords {
+    at: Nanos,
+    bytes: Vec<u8>,
+    lengths: Vec<u64>,
+}
+
+/// Probes that the library does not send.
+struct Probes {
+    at: Nanos,
+    /// Time from that one to the next.
+    next: Nanos,
+    until: Until,
+}
+
+enum Until {
+    /// The handshake is done.
+    Done,
+    /// The handshake is confirmed.
+    Confirmed,
+    /// There were more ACK frames than this.
+    Acknowledged(u64),
+}
 
 /// A connection on its flow.
 pub(crate) struct Connection {
@@ -50,8 +84,13 @@ pub(crate) struct Connection {
     drained: bool,
     /// Another flow, for which something waits: a datagram of its connection, or one that it is to send.
     rouses: Option<u32>,
-    /// When a client with early data probes, and how often it has.
-    probes: Option<(Nanos, u32)>,
+    /// Probes of a client.
+    probes: Option<Probes>,
+    /// When a client began whose handshake is not confirmed.
+    unconfirmed: Option<Nanos>,
+    /// Of such a client: the datagrams with the end of its handshake, and whether they are to be sent again.
+    last_words: LastWords,
+    repeats: bool,
     /// Whether it uses congestion marks, and its last datagrams were to carry them.
     uses_ecn: bool,
     marks: bool,
@@ -86,6 +125,9 @@ impl Connection {
             drained: false,
             rouses: None,
             probes: None,
+            unconfirmed: None,
+            last_words: LastWords::default(),
+            repeats: false,
             uses_ecn,
             marks: uses_ecn,
             marked: 0,
@@ -103,22 +145,88 @@ impl Connection {
         }
     }
 
-    /// A client with early data probes as long as its handshake lasts. The library sets no timer for it once all of its Initial
-    /// packets are acknowledged, because its early data is not; so a server that may send nothing more before it has proved its
-    /// address would wait forever (RFC 9002 section 6.2.2.1).
-    pub(crate) fn probe_from(mut self, now: Nanos) -> Self {
-        self.probes = self.connection.has_0rtt().then(|| (now.saturating_add(PROBE_AFTER), 0));
+    /// The connection is of a client that begins now. One with early data probes as long as its handshake lasts. The library sets no
+    /// timer for it once all of its Initial packets are acknowledged, because its early data is not; so a server that may send
+    /// nothing more before it has proved its address would wait forever (RFC 9002 section 6.2.2.1).
+    pub(crate) fn of_client(mut self, now: Nanos) -> Self {
+        self.unconfirmed = Some(now);
+        let at = now.saturating_add(PROBE_AFTER);
+        let probes = Probes { at, next: PROBE_AFTER + PROBE_AFTER, until: Until::Done };
+        self.probes = self.connection.has_0rtt().then_some(probes);
         self
     }
 
     fn probe(&mut self, now: Nanos) {
-        let Some((at, count)) = self.probes else { return };
-        if !self.connection.is_handshaking() {
+        if self.connection.is_closed() {
+            return self.probe_no_more();
+        }
+        let Some(probes) = &mut self.probes else { return };
+        let is_through = match probes.until {
+            Until::Done => !self.connection.is_handshaking(),
+            Until::Confirmed => self.unconfirmed.is_none(),
+            Until::Acknowledged(before) => self.connection.stats().frame_rx.acks > before,
+        };
+        if is_through {
             self.probes = None;
-        } else if at <= now {
-            self.connection.ping();
-            let after = Nanos(PROBE_AFTER.0 << (count + 1).min(PROBE_DOUBLINGS));
-            self.probes = Some((now.saturating_add(after), count + 1));
+        } else if probes.at <= now {
+            match probes.until {
+                Until::Confirmed => self.repeats = true,
+                _ => self.connection.ping(),
+            }
+            probes.at = now.saturating_add(probes.next);
+            probes.next = (probes.next + probes.next).min(PROBE_EVERY);
+        }
+    }
+
+    /// A client's handshake is done, or was confirmed: if packets of it were lost, the client sends the end of it again until it is
+    /// confirmed, and then probes until something that it has sent since is acknowledged. The library doubles its timer for each
+    /// probe of the handshake, and does not begin anew when it discards keys, as it should (RFC 9002 section 6.2.2): the end of the
+    /// handshake, or a request, if it was lost, too, would be repeated half a minute later.
+    #[cold]
+    fn shake_on(&mut self, now: Nanos) {
+        if self.connection.is_closed() {
+            return self.probe_no_more();
+        }
+        let Some(since) = self.unconfirmed else { return };
+        let stats = self.connection.stats();
+        let is_confirmed = stats.frame_rx.handshake_done > 0;
+        if is_confirmed {
+            self.probe_no_more();
+        } else if matches!(&self.probes, Some(Probes { until: Until::Confirmed, .. })) {
+            return;
+        }
+        // Without a sample it is a third of a second.
+        let usual = (stats.path.rtt * 3).min(SHAKEN_MOST) + SHAKEN_WITHIN;
+        if u128::from(now.since(since).0) <= usual.as_nanos() {
+            return;
+        }
+        let after = stats.path.rtt * 3 + ACK_DELAY;
+        let next = Nanos(after.as_nanos().min(u128::from(PROBE_EVERY.0)) as u64);
+        let (at, until) = match is_confirmed {
+            true => (now, Until::Acknowledged(stats.frame_rx.acks)),
+            false => (now.saturating_add(next), Until::Confirmed),
+        };
+        self.probes = Some(Probes { at, next, until });
+        self.probe(now);
+    }
+
+    #[cold]
+    fn probe_no_more(&mut self) {
+        (self.probes, self.unconfirmed, self.repeats) = (None, None, false);
+        self.last_words = LastWords::default();
+    }
+
+    /// Keeps a copy of the datagrams with which a client's handshake ends, and of what leaves with them.
+    #[cold]
+    fn keep_last_words(&mut self, now: Nanos, datagrams: &[u8], segment: usize) {
+        let kept = &mut self.last_words;
+        let is_first = kept.bytes.is_empty();
+        let is_long = datagrams.first().is_some_and(|first| first & 0x80 != 0);
+        let is_end = is_long && !self.connection.is_handshaking();
+        if is_end && (is_first || kept.at == now && kept.bytes.len() < LAST_WORDS_MAX) {
+            kept.at = now;
+            kept.bytes.extend_from_slice(datagrams);
+            kept.lengths.extend(datagrams.chunks(segment).map(|datagram| datagram.len() as u64));
         }
     }
 
@@ -130,16 +238,10 @@ impl Connection {
             }
             ConnectionError::TransportError(own) => match error() {
                 Some(SecureError::AlertReceived(_)) | None => QuicEnd::Protocol(own.to_string()),
-                Some(error) if u64::from(own.code) == NO_APPLICATION_PROTOCOL => {
-                    drop(error);
-                    QuicEnd::NothingCommon("ALPN: no common application protocol")
-                }
                 Some(error) => QuicEnd::Tls(error),
             },
             ConnectionError::ConnectionClosed(close) => match u64::from(close.error_code) {
-                NO_APPLICATION_PROTOCOL => {
-                    QuicEnd::NothingCommon("ALPN: the other end supports none of the application protocols")
-                }
+                NO_APPLICATION_PROTOCOL => QuicEnd::NothingCommon(tls::REFUSED_ALPN),
                 code if ALERTS.contains(&code) => {
                     let alert = rustls::AlertDescription::from((code & 0xff) as u8);
                     QuicEnd::Tls(SecureError::AlertReceived(tls::alert_name(alert)))
@@ -181,11 +283,14 @@ impl Quic for Connection {
     fn receive(&mut self, now: Nanos, datagram: &[u8], ecn: u8) {
         let at = self.clock.instant(now);
         let mut reply = Vec::new();
-        let event =
-            self.hub.endpoint().handle(at, self.name, None, mark(ecn), BytesMut::from(datagram), &mut reply);
+        let datagram = self.hub.copied(datagram);
+        let event = self.hub.endpoint().handle(at, self.name, None, mark(ecn), datagram, &mut reply);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == self.handle => {
                 self.connection.handle_event(event);
+                if self.unconfirmed.is_some() && !self.connection.is_handshaking() {
+                    self.shake_on(now);
+                }
                 if self.connection.is_handshaking() {
                     // A server that could send nothing more has a probe due: it comes before other data.
                     self.connection.handle_timeout(at);
@@ -322,6 +427,11 @@ impl Quic for Connection {
     #[inline]
     fn transmit(&mut self, now: Nanos, out: &mut Vec<u8>, lengths: &mut Vec<u64>) -> bool {
         debug_assert!(out.is_empty());
+        if std::mem::take(&mut self.repeats) && !self.last_words.bytes.is_empty() {
+            out.extend_from_slice(&self.last_words.bytes);
+            lengths.extend_from_slice(&self.last_words.lengths);
+            return true;
+        }
         let Some(sent) = self.connection.poll_transmit(self.clock.instant(now), AT_ONCE, out) else {
             self.tend();
             return false;
@@ -337,6 +447,9 @@ impl Quic for Connection {
             out.clear();
             return true;
         }
+        if self.unconfirmed.is_some() {
+            self.keep_last_words(now, out, segment);
+        }
         self.marks = self.uses_ecn && sent.ecn.is_some();
         self.marked += if self.marks { sent.size.div_ceil(segment) as u64 } else { 0 };
         lengths.extend(out.chunks(segment).map(|datagram| datagram.len() as u64));
@@ -350,13 +463,16 @@ impl Quic for Connection {
     #[inline]
     fn timeout(&mut self) -> Option<Nanos> {
         let own = self.connection.poll_timeout().map(|at| self.clock.nanos(at));
-        own.into_iter().chain(self.probes.map(|(at, _)| at)).min()
+        own.into_iter().chain(self.probes.as_ref().map(|probes| probes.at)).min()
     }
 
     #[inline]
     fn wake(&mut self, now: Nanos) {
         let mail = self.hub.paths().mail(self.handle);
         mail.into_iter().for_each(|event| self.connection.handle_event(event));
+        if self.unconfirmed.is_some() && !self.connection.is_handshaking() {
+            self.shake_on(now);
+        }
         self.connection.handle_timeout(self.clock.instant(now));
         self.probe(now);
         self.tend();
@@ -405,6 +521,7 @@ impl Quic for Connection {
 
     fn stats(&self) -> QuicStats {
         let stats = self.connection.stats();
+        let outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         QuicStats {
             packets_sent: stats.path.sent_packets,
             packets_lost: stats.path.lost_packets,
@@ -412,7 +529,8 @@ impl Quic for Connection {
             congestion_events: stats.path.congestion_events,
             ecn_sent: self.marked,
             ecn_failed: self.uses_ecn && !self.marks,
-            key_updates: self.outcome.lock().unwrap_or_else(PoisonError::into_inner).updates(),
+            key_updates: outcome.updates(),
+            preferred_address: outcome.preferred_address,
             rtt: Nanos(stats.path.rtt.as_nanos().min(u128::from(u64::MAX)) as u64),
         }
     }

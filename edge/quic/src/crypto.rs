@@ -37,6 +37,8 @@ pub(crate) struct Outcome {
     pub(crate) error: Option<SecureError>,
     /// Keys of 1-RTT packets made after the first: the next ones are always there.
     next_keys: u64,
+    /// The server announced a preferred address. The library does not use it: its clients would have to try a path before they take it.
+    pub(crate) preferred_address: bool,
 }
 
 impl Outcome {
@@ -137,6 +139,30 @@ impl ServerConfig for Servers {
             Err(error) => Box::new(Failed { initial: self.initial, why: error.to_string() }),
         }
     }
+}
+
+/// Identifier of a preferred address among transport parameters (RFC 9000 section 18.2).
+const PREFERRED_ADDRESS: u64 = 0x0d;
+
+/// Whether an end has sent a transport parameter.
+fn has_parameter(mut bytes: &[u8], wanted: u64) -> bool {
+    while let Some(id) = number(&mut bytes) {
+        if id == wanted {
+            return true;
+        }
+        let rest = number(&mut bytes).and_then(|len| bytes.get(usize::try_from(len).ok()?..));
+        let Some(rest) = rest else { return false };
+        bytes = rest;
+    }
+    false
+}
+
+/// Takes a variable-length integer (RFC 9000 section 16).
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let len = 1 << (bytes.first()? >> 6);
+    let (own, rest) = bytes.split_at_checked(len)?;
+    *bytes = rest;
+    Some(own.iter().fold(0, |value, byte| value << 8 | u64::from(*byte)) & (u64::MAX >> (64 - 8 * len + 2)))
 }
 
 fn quic_side(side: Side) -> rustls::Side {
@@ -249,6 +275,11 @@ impl Session for Handshake {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
         };
+        if side == Side::Client {
+            // The library asks twice where a ticket has the parameters of an earlier connection: the server's own come last.
+            let has_one = has_parameter(bytes, PREFERRED_ADDRESS);
+            self.outcome.lock().unwrap_or_else(PoisonError::into_inner).preferred_address = has_one;
+        }
         TransportParameters::read(side, &mut Cursor::new(bytes)).map(Some).map_err(Into::into)
     }
 
@@ -352,5 +383,25 @@ impl Session for Failed {
         _: &[u8],
     ) -> Result<(), ExportKeyingMaterialError> {
         Err(ExportKeyingMaterialError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_found_among_others() {
+        // Identifiers and lengths of one byte and of two; max_idle_timeout, an unknown one, and a preferred address.
+        let all = [&[0x01, 0x02, 0x47, 0xd0][..], &[0x6a, 0xb2, 0x00], &[0x0d, 0x40, 0x03, 7, 7, 7]].concat();
+        assert!(has_parameter(&all, PREFERRED_ADDRESS) && has_parameter(&all, 0x2ab2));
+        assert!(!has_parameter(&all, 0x07) && !has_parameter(&all, 0x02), "lengths and contents are none");
+        for cut in [0, 1, 3, 5, 7] {
+            assert!(!has_parameter(&all[..cut], PREFERRED_ADDRESS), "{cut}");
+        }
+        assert_eq!(
+            number(&mut &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..]),
+            Some(151_288_809_941_952_652)
+        );
     }
 }

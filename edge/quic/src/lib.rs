@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod congestion;
 mod connection;
 mod crypto;
 mod ids;
@@ -85,6 +86,12 @@ impl Sides {
     #[must_use]
     pub fn steady(self) -> Self {
         Self { tls: self.tls.steady(), ..self }
+    }
+
+    /// The same, with secrets handed over: see [`tls::Sides::logged`].
+    #[must_use]
+    pub fn logged(self, log: tls::KeyLog, by_clients: bool) -> Self {
+        Self { tls: self.tls.logged(log, by_clients), ..self }
     }
 
     /// The clients of one worker.

@@ -16,6 +16,7 @@ use tls::TlsError;
 use units::Nanos;
 
 use crate::Settings;
+use crate::congestion::Factory;
 use crate::connection::{Connection, mark};
 use crate::crypto::{self, Clients, Servers, VERSION};
 use crate::ids::Ids;
@@ -31,6 +32,9 @@ const SEND_WINDOW: u64 = 4 << 20;
 /// Bytes of DATAGRAM frames that came and are not read, beyond which the oldest are dropped; and of those that wait to be sent.
 const DATAGRAMS_KEPT: usize = 1 << 20;
 const DATAGRAMS_AHEAD: usize = 1 << 20;
+/// Bytes of datagrams that are copied into one block of memory: a byte of one that is kept keeps all of them. No more than some datagrams,
+/// so that a peer whose frames have to wait for others takes little more than it sends.
+const INBOX: usize = 4 << 10;
 /// Least datagram that a path must carry (RFC 9000 section 14).
 const DATAGRAM_MIN: u16 = 1_200;
 
@@ -54,6 +58,7 @@ impl Clock {
 pub(crate) struct Hub {
     endpoint: Mutex<Endpoint>,
     paths: Mutex<Paths>,
+    inbox: Mutex<BytesMut>,
 }
 
 impl Hub {
@@ -63,6 +68,18 @@ impl Hub {
 
     pub(crate) fn paths(&self) -> MutexGuard<'_, Paths> {
         self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A copy of a datagram, for the library to take apart. Several are in one block of memory, which is used again once nothing of
+    /// them is kept.
+    #[inline]
+    pub(crate) fn copied(&self, datagram: &[u8]) -> BytesMut {
+        let mut block = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if block.capacity() < datagram.len() {
+            block.reserve(INBOX.max(datagram.len()));
+        }
+        block.extend_from_slice(datagram);
+        block.split()
     }
 }
 
@@ -164,7 +181,7 @@ impl Side {
             .supported_versions(vec![VERSION])
             .rng_seed(Some(words(seed, 4)));
         let endpoint = Endpoint::new(Arc::new(config), server, false, None);
-        let hub = Hub { endpoint: Mutex::new(endpoint), paths: Mutex::default() };
+        let hub = Hub { endpoint: Mutex::new(endpoint), paths: Mutex::default(), inbox: Mutex::default() };
         Self { hub: Arc::new(hub), clock: Clock(zero), ecn: settings.ecn, role }
     }
 }
@@ -202,6 +219,7 @@ fn transport(settings: Settings, is_server: bool) -> Result<TransportConfig, Tls
         .initial_mtu(datagram)
         .mtu_discovery_config(None)
         .allow_spin(false)
+        .congestion_controller_factory(Arc::new(Factory::default()))
         .datagram_receive_buffer_size(settings.datagrams.then_some(DATAGRAMS_KEPT))
         .datagram_send_buffer_size(DATAGRAMS_AHEAD);
     Ok(config)
@@ -220,7 +238,7 @@ impl QuicSide for Side {
         let outcome = crypto::taken(&handshakes.last);
         let path = (name, flow, self.ecn);
         let made = Connection::new(self.hub.clone(), self.clock, path, (handle, connection), outcome);
-        Ok(Box::new(made.probe_from(now)))
+        Ok(Box::new(made.of_client(now)))
     }
 
     fn accept(&mut self, now: Nanos, flow: u32, datagram: &[u8], ecn: u8) -> QuicAccepted {
@@ -229,8 +247,9 @@ impl QuicSide for Side {
             Role::Client { .. } => (paths::of_server(), None, false),
         };
         let (at, mut reply) = (self.clock.instant(now), Vec::new());
+        let datagram = self.hub.copied(datagram);
         let mut endpoint = self.hub.endpoint();
-        match endpoint.handle(at, name, None, mark(ecn), BytesMut::from(datagram), &mut reply) {
+        match endpoint.handle(at, name, None, mark(ecn), datagram, &mut reply) {
             Some(DatagramEvent::NewConnection(incoming)) if retry && !incoming.remote_address_validated() => {
                 match endpoint.retry(incoming, &mut reply) {
                     Ok(_) => QuicAccepted::Retry(reply),

@@ -13,6 +13,7 @@ fn plan(alpn: &str) -> TlsPlan {
         suites: Vec::new(),
         groups: Vec::new(),
         alpn: vec![alpn.to_owned()],
+        key_log: None,
         client: TlsClient {
             server_name: Some(Content::bytes("a.test")),
             resumption: None,
@@ -49,7 +50,7 @@ struct World {
     retries: usize,
     /// Datagrams in flight, to the server or to the client, with their arrival times.
     under_way: Vec<(Nanos, bool, Vec<u8>)>,
-    lost: fn(usize) -> bool,
+    lost: Box<dyn Fn(usize) -> bool>,
     /// Instants and lengths of all datagrams.
     log: Vec<(Nanos, bool, usize)>,
     client_events: Vec<QuicEvent>,
@@ -57,7 +58,7 @@ struct World {
 }
 
 impl World {
-    fn new(clients: &TlsPlan, servers: &TlsPlan, lost: fn(usize) -> bool) -> Self {
+    fn new(clients: &TlsPlan, servers: &TlsPlan, lost: impl Fn(usize) -> bool + 'static) -> Self {
         let now = Nanos::from_secs(1);
         let mut side = Sides::new(clients).steady().client(SETTINGS).unwrap();
         Self {
@@ -67,7 +68,7 @@ impl World {
             server: None,
             retries: 0,
             under_way: Vec::new(),
-            lost,
+            lost: Box::new(lost),
             log: Vec::new(),
             client_events: Vec::new(),
             server_events: Vec::new(),
@@ -221,6 +222,39 @@ fn a_stream_arrives_with_and_without_losses() {
     world.run(Nanos::from_secs(4));
     assert_eq!(world.server_events.last(), Some(&QuicEvent::Lost(QuicEnd::Application(0x100))));
     assert!(world.client.is_drained() && world.server.unwrap().is_drained());
+}
+
+/// Whatever is lost of a handshake, what was sent right after it arrives before long.
+#[test]
+fn no_loss_stalls_a_connection() {
+    for seed in 0..100 {
+        let lost = move |number: usize| random::word(seed, number as u64) % 100 < 20;
+        let mut world = World::new(&plan("h3"), &plan("h3"), lost);
+        let settings = Settings { idle_timeout: None, ..SETTINGS };
+        world.client =
+            Sides::new(&plan("h3")).steady().client(settings).unwrap().connect(world.now, 0, 1).unwrap();
+        world.servers = Sides::new(&plan("h3")).steady().server(Settings { seed: 8, ..settings }).unwrap();
+        let end = world.now + Nanos::from_secs(100);
+        let (mut stream, mut read) = (None, QuicRead::Blocked);
+        while read != QuicRead::Finished && world.step(end) {
+            if stream.is_none() && world.client_events.contains(&QuicEvent::Connected) {
+                stream = world.client.open(true);
+                assert_eq!(world.client.send(stream.unwrap(), &[7; 100]), Some(100));
+                world.client.finish(stream.unwrap());
+            }
+            if let (Some(server), Some(stream)) = (&mut world.server, stream) {
+                read = server.read(stream, &mut |_| {});
+            }
+        }
+        assert_eq!(
+            read,
+            QuicRead::Finished,
+            "{seed}: {:?} {:?} {:?}",
+            world.client_events,
+            world.server_events,
+            world.log
+        );
+    }
 }
 
 /// A client proves its address first; a token is good on the flow it was made for alone.

@@ -1,5 +1,5 @@
 //! Cost of the seam: handshakes and bulk through [`tls::Sides`] compared with rustls used directly, on one core in one
-//! run, both ends; and the memory of an idle flow.
+//! run, both ends; handshakes of clients that read no certificate; and the memory of an idle flow.
 //!
 //! `cargo bench -p tls`, or `cargo bench -p tls -- "full TLS"` for that comparison alone. Rounds of the two take turns.
 //! The best and the median of each are printed, because the machine is shared.
@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rcgen::{CertificateParams, KeyPair};
 use rustls::crypto::aws_lc_rs::{Ticketer, default_provider, kx_group::X25519};
@@ -45,6 +45,9 @@ fn main() {
         let mut plain = Plain::new(&chain, &key, resumed);
         compare(what, "/s", HANDSHAKES as f64, || ours.handshakes(resumed), || plain.handshakes(resumed));
     }
+    if wanted("clients that verify") {
+        verification(&chain, &key);
+    }
     let what = "bulk, encrypted and decrypted";
     if wanted(what) {
         let mut ours = Ours::new(&chain, &key, false).established();
@@ -54,6 +57,26 @@ fn main() {
     }
     if wanted("weight") {
         weigh(&chain, &key);
+    }
+}
+
+/// The client's part of full handshakes with `verify: none` and with `verify: nothing`, in turns.
+fn verification(chain: &str, key: &str) {
+    let mut sides =
+        [TlsVerify::Off, TlsVerify::Nothing].map(|verify| Ours::verifying(chain, key, false, verify));
+    let mut rates = [[0.0; ROUNDS]; 2];
+    for round in 0..ROUNDS {
+        for (rates, ours) in rates.iter_mut().zip(&mut sides) {
+            rates[round] = HANDSHAKES as f64 / ours.client_time().as_secs_f64();
+        }
+    }
+    rates.iter_mut().for_each(|rates| rates.sort_unstable_by(f64::total_cmp));
+    for (which, at) in [("best", ROUNDS - 1), ("median", ROUNDS / 2)] {
+        let [none, nothing] = [rates[0][at], rates[1][at]];
+        let ratio = nothing / none;
+        println!(
+            "clients that verify {which:6} none {none:8.0}/s, nothing {nothing:8.0}/s, ratio {ratio:.3}"
+        );
     }
 }
 
@@ -88,17 +111,22 @@ struct Ours {
 
 impl Ours {
     fn new(chain: &str, key: &str, resumed: bool) -> Self {
+        Self::verifying(chain, key, resumed, TlsVerify::Roots(chain.as_bytes().into()))
+    }
+
+    fn verifying(chain: &str, key: &str, resumed: bool, verify: TlsVerify) -> Self {
         let plan = TlsPlan {
             tls12: false,
             tls13: true,
             suites: vec!["TLS_AES_128_GCM_SHA256".to_owned()],
             groups: vec!["x25519".to_owned()],
             alpn: Vec::new(),
+            key_log: None,
             client: TlsClient {
                 server_name: Some(Content::bytes(NAME)),
                 resumption: resumed.then_some(8),
                 identity: None,
-                verify: TlsVerify::Roots(chain.as_bytes().into()),
+                verify,
             },
             server: TlsServer {
                 identity: ServerIdentity::Given(Identity {
@@ -117,6 +145,30 @@ impl Ours {
             bytes: Vec::new(),
             plain: Vec::new(),
         }
+    }
+
+    /// Time of the client alone in a round of full handshakes.
+    fn client_time(&mut self) -> Duration {
+        let mut spent = Duration::ZERO;
+        for _ in 0..HANDSHAKES {
+            let start = Instant::now();
+            let mut client = self.client.start(Nanos::ZERO, self.number);
+            self.bytes.clear();
+            client.take_output(&mut self.bytes);
+            spent += start.elapsed();
+            let mut server = self.server.start(Nanos::ZERO, self.number);
+            server.receive(Nanos::ZERO, &self.bytes, &mut self.plain).expect("no error");
+            self.bytes.clear();
+            server.take_output(&mut self.bytes);
+            let start = Instant::now();
+            client.receive(Nanos::ZERO, &self.bytes, &mut self.plain).expect("no error");
+            self.bytes.clear();
+            client.take_output(&mut self.bytes);
+            spent += start.elapsed();
+            assert!(client.agreed().is_some());
+            self.number += 1;
+        }
+        spent
     }
 
     fn handshakes(&mut self, resumed: bool) {

@@ -14,8 +14,8 @@ use units::Nanos;
 use crate::flow::{FailedFlow, Flow};
 use crate::steady::steady;
 use crate::store::Sessions;
-use crate::trust::{AcceptAnyCertificate, AcceptTrusted};
-use crate::{TlsError, alpn, failure, identity, names};
+use crate::trust::{AcceptAnyCertificate, AcceptAnything, AcceptTrusted};
+use crate::{KeyLog, TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of clients' flows.
 pub struct Client {
@@ -39,10 +39,11 @@ enum ServerNames {
 
 impl Client {
     /// From a plan. `certificate` is the emulated server's, DER; called only if it is the trusted one. For `is_steady` see
-    /// [`Sides::steady`](crate::Sides::steady).
+    /// [`Sides::steady`](crate::Sides::steady); `log` takes secrets.
     pub(crate) fn new(
         plan: &TlsPlan,
         is_steady: bool,
+        log: Option<KeyLog>,
         certificate: impl FnOnce() -> Result<Vec<u8>, TlsError>,
     ) -> Result<Self, TlsError> {
         let chosen = names::choose(plan)?;
@@ -52,9 +53,12 @@ impl Client {
             let library = library.map_err(|error| TlsError::Library(error.to_string()))?;
             Ok(Arc::new(AcceptTrusted::new(library, trusted)))
         };
-        let verifier = match &plan.client.verify {
+        let verifier: Arc<dyn ServerCertVerifier> = match &plan.client.verify {
             TlsVerify::Off => {
                 Arc::new(AcceptAnyCertificate::new(chosen.provider.signature_verification_algorithms))
+            }
+            TlsVerify::Nothing => {
+                Arc::new(AcceptAnything::new(chosen.provider.signature_verification_algorithms))
             }
             TlsVerify::Roots(pem) => {
                 const WHAT: &str = "the roots of servers";
@@ -83,6 +87,9 @@ impl Client {
             None | Some(0) => Resumption::disabled(),
             Some(kept) => Resumption::store(Arc::new(Sessions::new(kept as usize))),
         };
+        if let Some(log) = log {
+            config.key_log = Arc::new(log);
+        }
         let client = Self { config: Arc::new(config), server: ServerNames::new(plan)? };
         ClientConnection::new(client.config.clone(), client.server.name(0)?)?;
         Ok(client)
@@ -121,7 +128,10 @@ impl ServerNames {
             // Sent to nobody. Sessions are kept under it, and a generated certificate is verified for it.
             None => {
                 let known = identity::first_name(&plan.server.identity);
-                let unverified = || (plan.client.verify == TlsVerify::Off).then_some(identity::LOCALHOST);
+                let unverified = || {
+                    matches!(plan.client.verify, TlsVerify::Off | TlsVerify::Nothing)
+                        .then_some(identity::LOCALHOST)
+                };
                 let trusted = known.filter(|_| plan.client.verify == TlsVerify::Generated);
                 server_name(trusted.or_else(unverified).ok_or(TlsError::NameNeeded)?).map(Self::One)
             }

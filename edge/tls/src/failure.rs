@@ -3,10 +3,19 @@
 use rustls::{AlertDescription, CertificateError, Error};
 use session::secure::SecureError;
 
+use crate::names;
+
+/// A peer sent the alert no_application_protocol (RFC 7301 section 3.2).
+pub const REFUSED_ALPN: &str = "ALPN: the other end supports none of the application protocols";
+
 /// Why a flow failed.
 pub fn of_library(error: Error) -> SecureError {
     match error {
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => {
+            SecureError::NothingCommon(REFUSED_ALPN)
+        }
         Error::AlertReceived(alert) => SecureError::AlertReceived(alert_name(alert)),
+        Error::NoApplicationProtocol => SecureError::NothingCommon("ALPN: no common application protocol"),
         Error::InvalidCertificate(reason) => SecureError::Certificate(certificate_reason(&reason)),
         Error::NoCertificatesPresented => SecureError::Certificate("none presented".to_owned()),
         other => SecureError::Protocol(other.to_string()),
@@ -37,7 +46,7 @@ fn certificate_reason(error: &CertificateError) -> String {
     }
 }
 
-/// An alert's name as its RFC writes it (RFC 8446 section 6, RFC 5246 section 7.2, RFC 6066, RFC 7301).
+/// An alert's name as its RFC writes it (RFC 8446 section 6, RFC 5246 section 7.2, RFC 6066, RFC 7301), or its number.
 pub fn alert_name(alert: AlertDescription) -> &'static str {
     use AlertDescription as A;
     match alert {
@@ -76,6 +85,6 @@ pub fn alert_name(alert: AlertDescription) -> &'static str {
         A::CertificateRequired => "certificate_required",
         A::NoApplicationProtocol => "no_application_protocol",
         A::EncryptedClientHelloRequired => "ech_required",
-        _ => "unknown",
+        other => names::kept(&format!("alert {}", u8::from(other))),
     }
 }

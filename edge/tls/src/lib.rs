@@ -12,6 +12,7 @@ mod client;
 mod failure;
 mod flow;
 mod identity;
+mod key_log;
 mod names;
 mod p521;
 mod server;
@@ -20,7 +21,8 @@ mod store;
 mod trust;
 
 pub use client::Client;
-pub use failure::{alert_name, of_library};
+pub use failure::{REFUSED_ALPN, alert_name, of_library};
+pub use key_log::KeyLog;
 pub use names::{groups, of_group, of_protocol, of_suite, suites};
 pub use server::Server;
 pub use trust::AcceptAnyCertificate;
@@ -38,18 +40,31 @@ pub struct Sides {
     plan: Arc<TlsPlan>,
     server: Mutex<Option<Server>>,
     is_steady: bool,
+    /// Receiver of secrets, and whether clients hand them over; otherwise servers do.
+    key_log: Option<(KeyLog, bool)>,
 }
 
 impl Sides {
     /// From a plan. Nothing is generated or checked before a side is requested.
     pub fn new(plan: Arc<TlsPlan>) -> Self {
-        Self { plan, server: Mutex::default(), is_steady: false }
+        Self { plan, server: Mutex::default(), is_steady: false, key_log: None }
     }
 
     /// The same, with handshakes whose messages have the same lengths each time, as a run in virtual time needs them.
     #[must_use]
     pub fn steady(self) -> Self {
         Self { is_steady: true, ..self }
+    }
+
+    /// The same, with the secrets of connections handed to `log`: by clients, or by servers, which have the same ones.
+    #[must_use]
+    pub fn logged(self, log: KeyLog, by_clients: bool) -> Self {
+        Self { key_log: Some((log, by_clients)), ..self }
+    }
+
+    fn log_of(&self, of_clients: bool) -> Option<KeyLog> {
+        let (log, by_clients) = self.key_log.as_ref()?;
+        (*by_clients == of_clients).then(|| log.clone())
     }
 
     /// The clients of one worker.
@@ -59,7 +74,7 @@ impl Sides {
 
     /// The same, not yet behind the seam: for a carrier that shakes hands itself.
     pub fn client_setup(&self) -> Result<Client, TlsError> {
-        Client::new(&self.plan, self.is_steady, || self.certificate())
+        Client::new(&self.plan, self.is_steady, self.log_of(true), || self.certificate())
     }
 
     /// The servers of one worker.
@@ -77,7 +92,7 @@ impl Sides {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         match &*server {
             Some(server) => Ok(server.clone()),
-            None => Ok(server.insert(Server::new(&self.plan, self.is_steady)?).clone()),
+            None => Ok(server.insert(Server::new(&self.plan, self.is_steady, self.log_of(false))?).clone()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Suites and groups by the names IANA gave them, and a library provider that has what was named.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustls::crypto::aws_lc_rs::{ALL_CIPHER_SUITES, ALL_KX_GROUPS, default_provider};
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
@@ -91,10 +91,28 @@ pub(crate) fn number(version: ProtocolVersion) -> &'static str {
     if version == ProtocolVersion::TLSv1_3 { "1.3" } else { "1.2" }
 }
 
-/// An application protocol's name (IANA), if it is one that tests meet.
+/// An application protocol's name.
 pub fn of_protocol(name: &[u8]) -> &'static str {
-    const KNOWN: [&str; 8] = ["h2", "h3", "http/1.1", "http/1.0", "dot", "doq", "mqtt", "ftp"];
-    KNOWN.into_iter().find(|known| known.as_bytes() == name).unwrap_or("other")
+    const KNOWN: [&str; 5] = ["h2", "h3", "http/1.1", "dot", "doq"];
+    let known = KNOWN.into_iter().find(|known| known.as_bytes() == name);
+    known.unwrap_or_else(|| kept(&String::from_utf8_lossy(name)))
+}
+
+/// Names that are kept at most. Those of profiles are few: a connection agrees on one that this end has offered.
+const KEPT_MAX: usize = 1_024;
+
+/// A name that is kept as long as the program runs; `other` if there are too many.
+pub(crate) fn kept(name: &str) -> &'static str {
+    static KEPT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut all = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.iter().find(|known| **known == name) {
+        return known;
+    }
+    if all.len() == KEPT_MAX {
+        return "other";
+    }
+    all.push(Box::leak(name.to_owned().into_boxed_str()));
+    all[all.len() - 1]
 }
 
 fn suite(name: &str) -> Result<SupportedCipherSuite, TlsError> {

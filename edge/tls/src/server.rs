@@ -12,7 +12,7 @@ use units::Nanos;
 
 use crate::flow::{FailedFlow, Flow};
 use crate::steady::steady;
-use crate::{TlsError, alpn, failure, identity, names};
+use crate::{KeyLog, TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of servers' flows. A clone shows the same certificate and takes the same tickets.
 #[derive(Clone)]
@@ -22,8 +22,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// From a plan. For `is_steady` see [`Sides::steady`](crate::Sides::steady).
-    pub(crate) fn new(plan: &TlsPlan, is_steady: bool) -> Result<Self, TlsError> {
+    /// From a plan. For `is_steady` see [`Sides::steady`](crate::Sides::steady); `log` takes secrets.
+    pub(crate) fn new(plan: &TlsPlan, is_steady: bool, log: Option<KeyLog>) -> Result<Self, TlsError> {
         let chosen = names::choose(plan)?;
         let identity = identity::of_server(&plan.server.identity, &chosen.provider)?;
         let identity = if is_steady { steady(&identity) } else { identity };
@@ -47,6 +47,9 @@ impl Server {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         if plan.server.tickets > 0 {
             config.ticketer = Ticketer::new()?;
+        }
+        if let Some(log) = log {
+            config.key_log = Arc::new(log);
         }
         let server = Self { config: Arc::new(config), identity };
         ServerConnection::new(server.config.clone())?;

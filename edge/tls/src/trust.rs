@@ -64,6 +64,54 @@ impl ServerCertVerifier for AcceptAnyCertificate {
     }
 }
 
+/// Accepts any server without looking: certificates are not read, and signatures over handshakes are not verified.
+///
+/// That saves a client most of a handshake's work, which no real client saves.
+#[derive(Debug)]
+pub(crate) struct AcceptAnything(WebPkiSupportedAlgorithms);
+
+impl AcceptAnything {
+    /// Announcing these kinds of signatures.
+    pub(crate) fn new(signatures: WebPkiSupportedAlgorithms) -> Self {
+        Self(signatures)
+    }
+}
+
+impl ServerCertVerifier for AcceptAnything {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
 /// Accepts servers whose certificates lead to trusted ones, and those that present a trusted certificate itself.
 ///
 /// The library refuses the latter if the certificate may also sign others, as a self-signed one of `openssl req -x509` may:

@@ -4,11 +4,14 @@ mod common;
 
 use common::{Authority, NAME, Trouble, Wire, plan, sides};
 use proptest::prelude::*;
+use rcgen::{CertificateParams, KeyPair};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use session::plan::{
     By, Content, Identity, KeyKind, Part, SelectionOrder, ServerIdentity, TlsPlan, TlsVerify, Values,
 };
 use session::secure::{Secure, SecureError};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tls::TlsError;
 use units::Nanos;
 
@@ -309,6 +312,79 @@ fn bad_certificates_are_called_by_their_fault() {
     }
 }
 
+/// Carries a handshake of TLS 1.3 in which the server's certificate is another of the same size than its key's: the
+/// signature over the handshake is wrong.
+fn shaken_by_an_impostor(verify: TlsVerify) -> Result<(), Vec<Trouble>> {
+    let (own, other) = (KeyPair::generate().expect("a key"), KeyPair::generate().expect("a key"));
+    let parameters = CertificateParams::new(vec![NAME.to_owned()]).expect("parameters");
+    let certificate = parameters.self_signed(&other).expect("a certificate");
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let key = PrivateKeyDer::try_from(own.serialize_der()).expect("a key");
+    let key = provider.key_provider.load_private_key(key).expect("a key");
+    let certified = CertifiedKey::new(vec![certificate.der().clone()], key);
+    let mut server = rustls::ServerConfig::builder_with_provider(provider.into())
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(SingleCertAndKey::from(certified)));
+    server.send_tls13_tickets = 0;
+    let mut server = rustls::ServerConnection::new(Arc::new(server)).expect("a server");
+    let mut plan = plan();
+    plan.client.verify = verify;
+    let mut client = sides(plan).client().expect("a client").start(Nanos::ZERO, 0);
+    for _ in 0..2 {
+        let mut bytes = Vec::new();
+        client.take_output(&mut bytes);
+        let mut left = bytes.as_slice();
+        while !left.is_empty() {
+            server.read_tls(&mut left).expect("read");
+            server.process_new_packets().expect("TLS");
+        }
+        let mut bytes = Vec::new();
+        while server.wants_write() {
+            server.write_tls(&mut bytes).expect("written");
+        }
+        client.receive(Nanos::ZERO, &bytes, &mut Vec::new()).map_err(|error| vec![Trouble::Client(error)])?;
+    }
+    assert!(client.agreed().is_some() && !server.is_handshaking());
+    Ok(())
+}
+
+#[test]
+fn a_wrong_signature_passes_only_where_nothing_is_verified() {
+    assert_eq!(shaken_by_an_impostor(TlsVerify::Nothing), Ok(()));
+    let refused = shaken_by_an_impostor(TlsVerify::Off).expect_err("a wrong signature");
+    assert_eq!(refused, [Trouble::Client(certificate("bad signature"))]);
+}
+
+#[test]
+fn each_secret_is_logged_once() {
+    let secrets_13 = [
+        "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+        "CLIENT_TRAFFIC_SECRET_0",
+        "EXPORTER_SECRET",
+        "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+        "SERVER_TRAFFIC_SECRET_0",
+    ];
+    for (tls13, labels) in [(true, secrets_13.as_slice()), (false, &["CLIENT_RANDOM"])] {
+        let mut of_sides = Vec::new();
+        for by_clients in [true, false] {
+            let lines = Arc::new(Mutex::new(Vec::new()));
+            let taken = lines.clone();
+            let log = tls::KeyLog::new(move |line| taken.lock().expect("a lock").push(line));
+            let mut plan = plan();
+            plan.tls13 = tls13;
+            Wire::between(&sides(plan).logged(log, by_clients)).run().expect("a handshake");
+            let mut lines = lines.lock().expect("a lock").clone();
+            lines.sort();
+            let found: Vec<_> = lines.iter().filter_map(|line| line.split(' ').next()).collect();
+            assert_eq!(found, labels, "by clients: {by_clients}");
+            of_sides.push(lines);
+        }
+        assert_ne!(of_sides[0], of_sides[1], "each handshake has others");
+    }
+}
+
 #[test]
 fn a_trusted_certificate_may_be_the_servers_own() {
     let (own, other) = (Authority::of("own", &[NAME]), Authority::of("other", &[NAME]));
@@ -365,10 +441,12 @@ fn nothing_in_common_is_an_alert() {
             sides(server).server().expect("a server").start(Nanos::ZERO, 0),
         );
         let troubles = wire.run().expect_err("no handshake");
-        assert!(matches!(&troubles[0], Trouble::Server(SecureError::Protocol(_))), "{troubles:?}");
+        let own = SecureError::NothingCommon("ALPN: no common application protocol");
+        let is_own = matches!(&troubles[0], Trouble::Server(SecureError::Protocol(_)));
+        assert!(is_own || troubles[0] == Trouble::Server(own), "{troubles:?}");
         assert!(wire.client.agreed().is_none() && wire.server.agreed().is_none());
         let alert = troubles.iter().find_map(|trouble| match trouble {
-            Trouble::Client(SecureError::AlertReceived(alert)) => Some(*alert),
+            Trouble::Client(SecureError::AlertReceived(why) | SecureError::NothingCommon(why)) => Some(*why),
             _ => None,
         });
         alert.unwrap_or_else(|| panic!("{troubles:?}"))
@@ -387,7 +465,7 @@ fn nothing_in_common_is_an_alert() {
     );
     assert_eq!(
         pair(|it| it.alpn = text(&["h2"]), |it| it.alpn = text(&["http/1.1"])),
-        "no_application_protocol"
+        "ALPN: the other end supports none of the application protocols"
     );
 }
 

@@ -12,6 +12,8 @@
 use crate::child::Process;
 use crate::clocks::Comparison;
 use crate::control::{Control, Inbox, Request, Requests, Wanted, channel};
+use crate::instant;
+use crate::joint::Joint;
 use crate::loss::{Loss, still};
 use crate::lost::Lost;
 use crate::message::{Batch, Clock, End, Full, Order, Refusal, RunEnd, ToAgent};
@@ -21,13 +23,11 @@ use crate::share::Columns;
 use crate::turns::{Turn, Turns};
 use ::clocks::{ErrorRange, Shortest};
 use api::{Latency, Live};
-use engine::{Command, CommandError, PendingReply, Promise, RawRow, RawTimes, Reply};
+use engine::{Command, CommandError, RawRow, RawTimes, Reply};
 use profile::Plan;
 use profile::plan::OnAgentLoss;
 use result::merge::Shares;
-use result::{
-    AgentResult, IntervalDocument, LatencyResult, Named, ProtocolStates, ResultDocument, StreamResult,
-};
+use result::{AgentResult, IntervalDocument, LatencyResult, Named, ResultDocument, StreamResult};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
@@ -36,12 +36,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 use units::Nanos;
 
-/// From when all are ready to the start, beside ten round trips.
+/// From when all are ready to the start, beside round trips and the time of crowded machines.
 const LEAD_NS: u64 = 500_000_000;
-/// Added to that for each process that starts on the same machine.
-const LEAD_EACH_NS: u64 = 20_000_000;
-/// Round trips that the order to start may take.
-const LEAD_TRIPS: u64 = 10;
+/// From a change of rates to the instant at which all carry it out, beside the same: the message is shorter.
+const LEAD_CHANGE_NS: u64 = 200_000_000;
 /// Interval at which replies of several agents are polled.
 const POLL_EVERY: Duration = Duration::from_millis(2);
 /// Longest wait for a message.
@@ -228,15 +226,6 @@ struct Part {
     loss: Option<Loss>,
 }
 
-/// A command to several agents.
-struct Joint {
-    promise: Option<Promise>,
-    awaited: Vec<PendingReply>,
-    replies: Vec<Result<Reply, CommandError>>,
-    /// Whether it succeeds if one agent carries it out.
-    any: bool,
-}
-
 /// All parts of a run.
 struct Group<'a> {
     plan: &'a Plan,
@@ -299,7 +288,8 @@ impl<'a> Group<'a> {
                 Ok(Inbox::Said(_) | Inbox::Closed(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.joint.retain_mut(|joint| !joint.poll());
+            let now = self.since_start();
+            self.joint.retain_mut(|joint| !joint.poll(&self.shares.ports, now));
         }
         self.flush(true, attendant);
     }
@@ -388,7 +378,7 @@ impl<'a> Group<'a> {
         let known = Nanos(os::clock::monotonic_ns().saturating_sub(self.start.0));
         let Some(part) = self.parts.get_mut(index) else { return };
         let reason = named(&part.title, reason);
-        attendant.machine_lost(&reason);
+        attendant.machine_lost(part.agent.as_deref(), &reason);
         part.loss = Some(Loss::new(reason, known, part.full.take(), part.batch.take()));
         part.full = part.loss.as_ref().map(Loss::full);
         if let Some((live, raw)) = &mut part.live {
@@ -454,18 +444,37 @@ impl<'a> Group<'a> {
         if let Some((clock, _)) = clocks.first() {
             attendant.starts(clock.clone(), &Line::all(clocks.iter().map(|(_, line)| line)));
         }
+        let at = Nanos(os::clock::monotonic_ns()) + self.lead(LEAD_NS);
+        self.start = at;
+        for (_, control) in self.active() {
+            drop(control.request(Command::StartAt(at)));
+        }
+    }
+
+    /// Time for an order to reach all parts before the instant that it names; at least `least`.
+    fn lead(&self, least: u64) -> Nanos {
         let trips = self.parts.iter().filter_map(|part| part.compared.map(|compared| compared.round_trip_ns));
         let trip = trips.max().unwrap_or(0);
         let crowd = self
             .parts
             .iter()
             .map(|part| self.parts.iter().filter(|other| other.machine == part.machine).count());
-        let crowd = crowd.max().unwrap_or(1).saturating_sub(1) as u64;
-        let at = Nanos(os::clock::monotonic_ns() + LEAD_NS + LEAD_EACH_NS * crowd + LEAD_TRIPS * trip);
-        self.start = at;
-        for (_, control) in self.active() {
-            drop(control.request(Command::StartAt(at)));
+        instant::lead(least, trip, crowd.max().unwrap_or(1))
+    }
+
+    /// Time since the common start; zero before it.
+    fn since_start(&self) -> Nanos {
+        match self.has_started {
+            true => Nanos(os::clock::monotonic_ns()).since(self.start),
+            false => Nanos::ZERO,
         }
+    }
+
+    /// A command with its instant, and when it takes effect: `instant::timed`.
+    fn timed(&self, command: Command) -> (Command, Option<Nanos>) {
+        let start = self.has_started.then_some(self.start);
+        let now = Nanos(os::clock::monotonic_ns());
+        instant::timed(command, instant::soonest(now, start, self.lead(LEAD_CHANGE_NS)))
     }
 
     /// Gives each part the number of packets of the others.
@@ -482,8 +491,8 @@ impl<'a> Group<'a> {
 
     /// Passes a request to the parts that it concerns.
     fn forward(&mut self, Request { wanted, promise }: Request) {
-        let command = match wanted {
-            Wanted::Command(command) => command,
+        let (command, until) = match wanted {
+            Wanted::Command(command) => self.timed(command),
             Wanted::AddStreams(_) => {
                 let reason = "streams can't be added to a run on several machines".to_owned();
                 return promise.keep(Err(CommandError::Refused(reason)));
@@ -514,8 +523,7 @@ impl<'a> Group<'a> {
             .enumerate()
             .filter(|(index, part)| part.ended.is_none() && owner.is_none_or(|owner| owner == *index));
         let controls = meant.filter_map(|(_, part)| part.control.as_ref());
-        let awaited = controls.map(|control| control.request(command.clone())).collect();
-        self.joint.push(Joint { promise: Some(promise), awaited, replies: Vec::new(), any });
+        self.joint.push(Joint::send(&command, controls, any, until, promise));
     }
 
     /// The time, in intervals, that all parts with something to show have reached.
@@ -864,81 +872,6 @@ fn named(title: &str, reason: String) -> String {
     if reason.contains(title) { reason } else { format!("{title}: {reason}") }
 }
 
-impl Joint {
-    /// Polls the replies; keeps the promise once all have come.
-    fn poll(&mut self) -> bool {
-        let replies = &mut self.replies;
-        self.awaited.retain(|reply| match reply.poll() {
-            Some(reply) => {
-                replies.push(reply);
-                false
-            }
-            None => true,
-        });
-        if !self.awaited.is_empty() {
-            return false;
-        }
-        if let Some(promise) = self.promise.take() {
-            promise.keep(joined(std::mem::take(&mut self.replies), self.any));
-        }
-        true
-    }
-}
-
-/// One reply from several. `any`: whether one that is carried out is enough.
-fn joined(replies: Vec<Result<Reply, CommandError>>, any: bool) -> Result<Reply, CommandError> {
-    let (done, failed): (Vec<_>, Vec<_>) = replies.into_iter().partition(Result::is_ok);
-    if let Some(error) = failed.into_iter().find_map(Result::err)
-        && (!any || done.is_empty())
-    {
-        return Err(error);
-    }
-    let sum = done.into_iter().flatten().reduce(|sum, reply| match (sum, reply) {
-        (Reply::Changed(sum), Reply::Changed(n)) => Reply::Changed(sum + n),
-        (Reply::Protocols(sum), Reply::Protocols(own)) => Reply::Protocols(Box::new(states(&sum, &own))),
-        (sum, _) => sum,
-    });
-    sum.ok_or(CommandError::Ended)
-}
-
-/// States of two machines: lists one after the other, numbers added up.
-fn states(one: &ProtocolStates, other: &ProtocolStates) -> ProtocolStates {
-    let mut sum = one.clone();
-    let other = other.clone();
-    sum.bgp.extend(other.bgp);
-    sum.ospf.extend(other.ospf);
-    sum.isis.extend(other.isis);
-    sum.dhcp.extend(other.dhcp);
-    sum.dhcpv6.extend(other.dhcpv6);
-    sum.pppoe.extend(other.pppoe);
-    sum.lldp.extend(other.lldp);
-    sum.lacp.extend(other.lacp);
-    sum.groups.extend(other.groups);
-    let (counts, more) = (&mut sum.counts, other.counts);
-    for (sum, n) in [
-        (&mut counts.bgp_peers, more.bgp_peers),
-        (&mut counts.bgp_established, more.bgp_established),
-        (&mut counts.ospf_routers, more.ospf_routers),
-        (&mut counts.ospf_full, more.ospf_full),
-        (&mut counts.isis_routers, more.isis_routers),
-        (&mut counts.isis_up, more.isis_up),
-        (&mut counts.dhcp_clients, more.dhcp_clients),
-        (&mut counts.dhcp_leases, more.dhcp_leases),
-        (&mut counts.dhcpv6_clients, more.dhcpv6_clients),
-        (&mut counts.dhcpv6_leases, more.dhcpv6_leases),
-        (&mut counts.pppoe_clients, more.pppoe_clients),
-        (&mut counts.pppoe_sessions, more.pppoe_sessions),
-        (&mut counts.lldp_ports, more.lldp_ports),
-        (&mut counts.lldp_neighbours, more.lldp_neighbours),
-        (&mut counts.lacp_ports, more.lacp_ports),
-        (&mut counts.lacp_distributing, more.lacp_distributing),
-        (&mut counts.groups, more.groups),
-    ] {
-        *sum += n;
-    }
-    sum
-}
-
 /// Times of rows of groups whose streams arrive at several machines.
 fn groups<'a>(raw: impl Iterator<Item = &'a RawTimes>) -> Option<result::merge::GroupTimes> {
     RawTimes::sum(raw).map(|sum| sum.groups())
@@ -1027,37 +960,5 @@ fn agent(plan: &Plan, part: &Part, document: &ResultDocument) -> AgentResult {
             .then(|| (after.offset_ns - before.offset_ns) as f64 / seconds),
         start_error_ns: part.late_ns.and_then(|late| i64::try_from(late).ok()),
         lost: part.loss.as_ref().map(|loss| loss.document(plan, &part.ports, &document.streams)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use result::BgpPeerState;
-
-    #[test]
-    fn one_reply_is_made_of_several() {
-        let refused = || Err(CommandError::Refused("no such stream".to_owned()));
-        assert_eq!(joined(vec![Ok(Reply::Done), Ok(Reply::Done)], false), Ok(Reply::Done));
-        assert_eq!(joined(vec![Ok(Reply::Done), refused()], false), refused());
-        assert_eq!(
-            joined(vec![Ok(Reply::Changed(2)), refused(), Ok(Reply::Changed(3))], true),
-            Ok(Reply::Changed(5))
-        );
-        assert_eq!(joined(vec![refused(), refused()], true), refused());
-        assert_eq!(joined(Vec::new(), false), Err(CommandError::Ended));
-    }
-
-    #[test]
-    fn states_of_machines_are_listed_one_after_the_other() {
-        let of = |established: u64| {
-            let mut states =
-                ProtocolStates { bgp: vec![BgpPeerState::default()], ..ProtocolStates::default() };
-            states.counts.bgp_peers = 1;
-            states.counts.bgp_established = established;
-            states
-        };
-        let sum = states(&of(1), &of(0));
-        assert_eq!((sum.bgp.len(), sum.counts.bgp_peers, sum.counts.bgp_established), (2, 2, 1));
     }
 }

@@ -62,7 +62,7 @@ impl Loss {
 
     /// Its result. `other` is that of a machine that was not lost, for what is common to all.
     pub(crate) fn result(&self, other: &ResultDocument) -> ResultDocument {
-        let TotalDocument { ports, streams, groups, sessions } = self.total.clone();
+        let TotalDocument { cleared, ports, streams, groups, sessions } = self.total.clone();
         ResultDocument {
             schema: other.schema.clone(),
             version: other.version.clone(),
@@ -71,6 +71,7 @@ impl Loss {
             clock: other.clock.clone(),
             timestamp_class: other.timestamp_class.clone(),
             duration_s: self.at_s,
+            cleared,
             verdict: Verdict { valid: true, ..Verdict::default() },
             ports,
             streams,

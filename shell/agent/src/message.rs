@@ -22,7 +22,7 @@ use std::time::Duration;
 use units::{BitRate, Layer, Load, Nanos, Pps};
 
 /// Changes with every change of a message.
-const SEAM: u32 = 3;
+const SEAM: u32 = 4;
 
 /// Identity of an end. Both ends are one program in one version; another one is refused before it gets any data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -413,9 +413,10 @@ impl From<SpeedMessage> for Speed {
 /// A command to a running trial, see `engine::Command`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CommandMessage {
-    SetRate { stream: Option<String>, speed: SpeedMessage },
+    SetRate { stream: Option<String>, speed: SpeedMessage, at_ns: Option<u64> },
     AddStreams(Box<Source>),
     RemoveStreams { streams: Vec<String>, at_ns: Option<u64> },
+    Clear,
     CountArrivals { streams: Vec<String>, port: String, on: bool },
     SetCapture { port: String, on: bool },
     Ping(PingMessage),
@@ -442,10 +443,13 @@ impl CommandMessage {
     pub(crate) fn of(command: Command) -> Option<Self> {
         Some(match command {
             Command::AddStreams(_) => return None,
-            Command::SetRate(RateCommand { stream, speed }) => Self::SetRate { stream, speed: speed.into() },
+            Command::SetRate(RateCommand { stream, speed, at }) => {
+                Self::SetRate { stream, speed: speed.into(), at_ns: at.map(|at| at.0) }
+            }
             Command::RemoveStreams(RemoveCommand { streams, at }) => {
                 Self::RemoveStreams { streams, at_ns: at.map(|at| at.0) }
             }
+            Command::Clear => Self::Clear,
             Command::CountArrivals(ArrivalsCommand { streams, port, on }) => {
                 Self::CountArrivals { streams, port, on }
             }
@@ -465,10 +469,13 @@ impl CommandMessage {
     pub(crate) fn command(self) -> Result<Command, Box<Source>> {
         Ok(match self {
             Self::AddStreams(source) => return Err(source),
-            Self::SetRate { stream, speed } => Command::SetRate(RateCommand { stream, speed: speed.into() }),
+            Self::SetRate { stream, speed, at_ns } => {
+                Command::SetRate(RateCommand { stream, speed: speed.into(), at: at_ns.map(Nanos) })
+            }
             Self::RemoveStreams { streams, at_ns } => {
                 Command::RemoveStreams(RemoveCommand { streams, at: at_ns.map(Nanos) })
             }
+            Self::Clear => Command::Clear,
             Self::CountArrivals { streams, port, on } => {
                 Command::CountArrivals(ArrivalsCommand { streams, port, on })
             }
@@ -561,7 +568,9 @@ mod tests {
 
     #[test]
     fn commands_arrive_as_they_were_sent() {
-        let rate = |speed| Command::SetRate(RateCommand { stream: Some("west".to_owned()), speed });
+        let rate_at =
+            |speed, at| Command::SetRate(RateCommand { stream: Some("west".to_owned()), speed, at });
+        let rate = |speed| rate_at(speed, None);
         let ping = PingCommand {
             port: "west".to_owned(),
             host: None,
@@ -583,8 +592,10 @@ mod tests {
             rate(Speed::Rate(Load::Max)),
             rate(Speed::Rate(Load::LinkShare(1))),
             rate(Speed::Open(Pps::from_micro(3))),
+            rate_at(Speed::Share(0), Some(Nanos(u64::MAX))),
             Command::RemoveStreams(RemoveCommand { streams: vec!["a".to_owned()], at: Some(Nanos(9)) }),
             Command::RemoveStreams(RemoveCommand { streams: Vec::new(), at: None }),
+            Command::Clear,
             Command::CountArrivals(ArrivalsCommand { streams: Vec::new(), port: "p".to_owned(), on: true }),
             Command::SetCapture(CaptureCommand { port: "p".to_owned(), on: false }),
             Command::Ping(ping),

@@ -88,9 +88,7 @@ impl From<PortCard> for PortFacts {
 /// Leaves protocols of other machines' ports to them.
 pub(crate) fn strip(plan: &mut Plan, here: &[usize]) {
     for (_, port) in plan.ports.iter_mut().enumerate().filter(|(index, _)| !here.contains(index)) {
-        (port.dhcp, port.dhcpv6, port.pppoe, port.multicast) = (None, None, None, None);
-        (port.lldp, port.lacp, port.bgp, port.ospf, port.isis) = (None, None, None, None, None);
-        (port.punt, port.capture, port.stamps) = (None, None, None);
+        port.silence();
     }
 }
 

@@ -58,6 +58,11 @@ impl Permit {
         if !plan.protocols.is_empty() {
             return Err(format!("protocols: agent '{agent}' starts no programs for others"));
         }
+        if let Some(name) = plan.key_log_entry() {
+            return Err(format!(
+                "sessions '{name}': tls.key_log: agent '{agent}' writes no secrets to files for others; leave it out"
+            ));
+        }
         let part = work.part();
         let is_own = |index: &usize| part.is_none_or(|part| part.here.contains(index));
         for (_, port) in plan.ports.iter_mut().enumerate().filter(|(index, _)| is_own(index)) {
@@ -81,6 +86,25 @@ impl Permit {
             port.device = device.to_owned();
         }
         Ok(())
+    }
+
+    /// The names of its leased ports: a run gets no others.
+    pub fn of_lease<'a>(&self, leased: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let leased: Vec<PortId> = leased.filter_map(|port| PortId::resolve(port).ok()).collect();
+        let is_leased = |own: &&String| {
+            PortId::resolve(own).is_ok_and(|own| leased.iter().any(|leased| own.overlaps(leased)))
+        };
+        self.ports.iter().filter(is_leased).cloned().collect()
+    }
+
+    /// Why a file that was not sent along is not read.
+    pub(crate) fn refuse_file(&self, name: &str) -> Result<(), String> {
+        match &self.agent {
+            Some(agent) => Err(format!(
+                "'{name}' was not sent along; agent '{agent}' reads no files of its machine for others"
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Refuses a port that is not the agent's, whatever it is called.
@@ -132,5 +156,16 @@ mod tests {
             assert!(refused.contains(says), "{refused}");
         }
         Permit::default().admit(&mut plan("ring:b"), &work).unwrap();
+    }
+
+    #[test]
+    fn a_run_gets_the_ports_of_its_leases_and_no_files() {
+        let ports = ["veth0", "veth1", "ring:a"].map(str::to_owned).to_vec();
+        let permit = Permit { agent: Some("a1".to_owned()), ports, ..Permit::default() };
+        assert_eq!(permit.of_lease(["veth1", "ring:a"].into_iter()), ["veth1", "ring:a"]);
+        assert_eq!(permit.of_lease(["afxdp:veth0"].into_iter()), ["veth0"]);
+        assert!(permit.of_lease(["veth2", "veth0,veth1"].into_iter()).is_empty());
+        assert!(permit.refuse_file("shadow").unwrap_err().contains("agent 'a1' reads no files"));
+        Permit::default().refuse_file("own.pcap").unwrap();
     }
 }

@@ -45,8 +45,8 @@ pub trait Attendant {
     fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
     /// A message of an agent with a part of a run.
     fn part(&mut self, _said: FromPart) {}
-    /// One of the machines of a run is lost, and the run continues on the others.
-    fn machine_lost(&mut self, _reason: &str) {}
+    /// One of the machines of a run is lost, that of `agent` unless it is the controller's, and the run continues on the others.
+    fn machine_lost(&mut self, _agent: Option<&str>, _reason: &str) {}
     /// Traffic of a run is about to start. The line is for messages from the store.
     fn starts(&mut self, _clock: Clock, _line: &Line) {}
     /// A whole interval of a run for the store.

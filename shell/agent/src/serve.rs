@@ -75,7 +75,11 @@ pub fn serve(
     let (outbox, writer) = Outbox::new(writing).map_err(failed)?;
     let (duties, duty) = channel();
     let (peers, known_peers) = channel();
-    let read: SharedReader = Arc::new(read);
+    let guard = permit.clone();
+    let read: SharedReader = Arc::new(move |folder: &std::path::Path, name: &str| {
+        guard.refuse_file(name)?;
+        read(folder, name)
+    });
     let listener =
         Listener { control: control.clone(), duties, store: store.clone(), read: read.clone(), peers };
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());

@@ -169,7 +169,8 @@ pub struct NewPing {
     pub port: String,
     /// Destination address.
     pub to: String,
-    /// Name of the sending host behind the port; the port's own host has the port's name. Default: any.
+    /// Name of the sending host behind the port; the port's own host has the port's name. Clients are `dhcp[3]` and
+    /// `pppoe[3]` by number, `dhcp` and `pppoe` are any of them. Default: any host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Source address. Default: the host's address on the destination's network, else its first of that IP version.

@@ -3,7 +3,7 @@
 use crate::control::{Came, Control};
 use crate::meter::Meter;
 use crate::outcome::{self, Usage};
-use crate::stream::{Shared, Socket, Stream, is_udp};
+use crate::stream::{Shared, Shares, Socket, Stream, is_udp};
 use crate::{Wrong, limit, reason};
 use iperf::report::{Connected, Interval, Peer, Report, Start, TestStart, Timestamp};
 use iperf::{COOKIE, MOST_RESULTS, Results, Role, State, Test, Transport, Until, datagram};
@@ -241,10 +241,13 @@ impl Running<'_> {
         self.expect(&mut opened.control, State::Start)?;
         self.expect(&mut opened.control, State::Running)?;
         (self.show)(Client::Began(&self.test, &self.report.start));
-        let shared = Shared::new(match self.test.until {
+        let blocks = match self.test.until {
             Until::Time(_) => None,
-            Until::Bytes(number) | Until::Blocks(number) => Some(number),
-        });
+            Until::Bytes(number) => Some(number.div_ceil(u64::from(self.test.block))),
+            Until::Blocks(number) => Some(number),
+        };
+        let senders = streams.iter().filter(|stream| stream.role == Role::Sender).count();
+        let shared = Shared::new(blocks.map(|blocks| Shares::new(blocks, senders)));
         let outcome = self.with_data(&mut opened.control, &mut streams, &shared);
         shared.stop();
         streams.iter_mut().for_each(Stream::end);
@@ -322,8 +325,10 @@ impl Running<'_> {
     ) -> Result<(), Wrong> {
         let usage = Usage::start(shared);
         let mut meter = Meter::new(&self.test, streams, self.order.interval);
+        let mut senders = 0;
         for stream in streams.iter_mut() {
-            stream.start(&self.test, shared).map_err(Wrong::io("a stream's thread"))?;
+            stream.start(&self.test, shared, senders).map_err(Wrong::io("a stream's thread"))?;
+            senders += usize::from(stream.role == Role::Sender);
         }
         self.watch(control, streams, shared, &mut meter)?;
         shared.senders_stop.store(true, Ordering::Relaxed);
@@ -423,9 +428,7 @@ impl Running<'_> {
     /// Whether the requested amount was sent, or received.
     fn has_all(&self, streams: &[Stream], shared: &Shared, meter: &Meter) -> bool {
         let senders = || streams.iter().filter(|stream| stream.role == Role::Sender);
-        if shared.left.as_ref().is_some_and(|left| left.load(Ordering::Relaxed) == 0)
-            && senders().next().is_some()
-        {
+        if shared.left.as_ref().is_some_and(Shares::is_empty) && senders().next().is_some() {
             return senders().all(|stream| !stream.goes_on());
         }
         let (mut bytes, mut packets) = (0, 0);

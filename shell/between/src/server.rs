@@ -418,7 +418,7 @@ impl Server {
         let usage = Usage::start(shared);
         let mut meter = Meter::new(test, streams, self.options.interval);
         for stream in streams.iter_mut() {
-            stream.start(test, shared).map_err(Wrong::io("a stream's thread"))?;
+            stream.start(test, shared, 0).map_err(Wrong::io("a stream's thread"))?;
         }
         self.watch(control, number, test, streams, shared, &mut meter, report)?;
         meter.finish(streams, shared);

@@ -16,6 +16,8 @@ use units::Nanos;
 const WAIT: Duration = Duration::from_millis(20);
 /// Longest sleep between two bursts.
 const NAP: Duration = Duration::from_millis(20);
+/// Sleep of a sender that is through, while others send their share.
+const SHORT_NAP: Duration = Duration::from_millis(1);
 /// Payload of one call that sends UDP packets.
 const BULK: usize = 60_000;
 /// Default receive buffer of a UDP stream.
@@ -105,6 +107,45 @@ pub(crate) struct Counts {
     pub(crate) last: Nanos,
 }
 
+/// Time that each stream has for its own share of the blocks; then those that are through send for the others.
+const OWN_SHARE: Nanos = Nanos::from_millis(200);
+
+/// Blocks that each sender may still send: iperf3's streams send in turn, here each has a thread, and the first one would send all.
+#[derive(Debug)]
+pub(crate) struct Shares(Vec<AtomicU64>);
+
+impl Shares {
+    /// Of a number of blocks, for this number of senders.
+    pub(crate) fn new(blocks: u64, senders: usize) -> Self {
+        let count = senders.max(1) as u64;
+        let more = |place: u64| u64::from(place < blocks % count);
+        Self((0..count).map(|place| AtomicU64::new(blocks / count + more(place))).collect())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|share| share.load(Ordering::Relaxed) == 0)
+    }
+
+    /// Takes up to a number of blocks from the share of one sender; returns how many.
+    fn take(&self, place: usize, blocks: u64) -> u64 {
+        let Some(share) = self.0.get(place) else { return 0 };
+        let rest = |left: u64| (left > 0).then(|| left.saturating_sub(blocks));
+        share.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map_or(0, |left| left.min(blocks))
+    }
+
+    /// Takes a block from the sender with most left; returns how many that are.
+    fn take_over(&self) -> u64 {
+        let most = (0..self.0.len()).max_by_key(|place| self.0[*place].load(Ordering::Relaxed));
+        most.map_or(0, |place| self.take(place, 1))
+    }
+
+    fn give_back(&self, place: usize, blocks: u64) {
+        if let Some(share) = self.0.get(place) {
+            share.fetch_add(blocks, Ordering::Relaxed);
+        }
+    }
+}
+
 /// State shared by the streams of a test.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -112,20 +153,20 @@ pub(crate) struct Shared {
     pub(crate) receivers_stop: AtomicBool,
     /// Nobody waits for the rest of a block any more.
     pub(crate) is_over: AtomicBool,
-    /// Octets or blocks that may still be sent, where these end the test.
-    pub(crate) left: Option<AtomicU64>,
+    /// Blocks that may still be sent, where their number ends the test.
+    pub(crate) left: Option<Shares>,
     /// When data began.
     pub(crate) began: Instant,
 }
 
 impl Shared {
     /// With data from now on.
-    pub(crate) fn new(left: Option<u64>) -> Arc<Self> {
+    pub(crate) fn new(left: Option<Shares>) -> Arc<Self> {
         Arc::new(Self {
             senders_stop: AtomicBool::new(false),
             receivers_stop: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
-            left: left.map(AtomicU64::new),
+            left,
             began: Instant::now(),
         })
     }
@@ -158,10 +199,13 @@ impl Stream {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// As the sender in this place, if it is one.
+    ///
     /// # Errors
     /// There is no thread to be had.
-    pub(crate) fn start(&mut self, test: &Arc<Test>, shared: &Arc<Shared>) -> io::Result<()> {
+    pub(crate) fn start(&mut self, test: &Arc<Test>, shared: &Arc<Shared>, place: usize) -> io::Result<()> {
         let work = Work {
+            place,
             test: test.clone(),
             shared: shared.clone(),
             socket: self.socket.clone(),
@@ -202,6 +246,8 @@ impl Stream {
 
 /// State of a stream's thread.
 struct Work {
+    /// Its place among senders.
+    place: usize,
     test: Arc<Test>,
     shared: Arc<Shared>,
     socket: Arc<Socket>,
@@ -218,22 +264,19 @@ impl Work {
         self.test.rate.map(|rate| Pace::new(rate, self.test.block, self.test.burst))
     }
 
-    /// This number of blocks, or fewer if less is left of the test.
+    /// Takes this number of blocks from the sender's share, or fewer if less is left; late in the test it takes them from other shares.
     fn reserve(&self, blocks: u64) -> u64 {
         let Some(left) = &self.shared.left else { return blocks };
-        let of = |blocks: u64| match self.test.until {
-            iperf::Until::Bytes(_) => blocks * u64::from(self.test.block),
-            _ => blocks,
-        };
-        let mut granted = 0;
-        while granted < blocks {
-            let take = |left: u64| (left > 0).then(|| left.saturating_sub(of(1)));
-            if left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_err() {
-                break;
+        loop {
+            let granted = left.take(self.place, blocks);
+            if granted > 0 || left.is_empty() || self.stops() {
+                return granted;
             }
-            granted += 1;
+            if self.shared.now() >= OWN_SHARE {
+                return left.take_over();
+            }
+            std::thread::sleep(SHORT_NAP);
         }
-        granted
     }
 
     fn stops(&self) -> bool {
@@ -369,12 +412,7 @@ impl Work {
 
     fn give_back(&self, blocks: u64) {
         if let Some(left) = &self.shared.left {
-            let each = if matches!(self.test.until, iperf::Until::Bytes(_)) {
-                u64::from(self.test.block)
-            } else {
-                1
-            };
-            left.fetch_add(blocks * each, Ordering::Relaxed);
+            left.give_back(self.place, blocks);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Trials of convergence: the routes of one port are withdrawn while traffic flows, and advertised again (RFC 7747).
 //!
-//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers, OSPF or IS-IS
-//! routers with the routes of its destinations. The profile's times of advertisements are ignored. The packets of a
+//! A stream's `to` is its first path, `also_to` its second one; behind the first are speakers or routers with the routes of its
+//! destinations. The profile's times of advertisements are ignored. The packets of a
 //! stream are split into two: one up to the cut between withdrawal and return, one from there on, so that packets lost
 //! by one is not counted with the other.
 
@@ -10,10 +10,10 @@ use crate::directions::Directions;
 use crate::shape::share_out;
 use methods::{PathChange, StreamConvergence, TrialKind, TrialRequest};
 use profile::Plan;
-use profile::plan::StreamPlan;
-use result::{ResultDocument, StreamResult};
+use profile::plan::{PortPlan, StreamPlan};
+use result::{ResultDocument, RoutingCounts, StreamResult};
 use std::collections::BTreeSet;
-use units::{Load, Nanos, Pps, Schedule};
+use units::{Load, Nanos, Pps};
 
 /// When routes are withdrawn, from when on packets belong to the return, and when they are advertised again.
 fn instants(request: &TrialRequest) -> [Nanos; 3] {
@@ -38,15 +38,11 @@ pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), Campaign
                 "needs two paths: 'to' is the port of the first, 'also_to' that of the second".to_owned()
             );
         };
-        let peers = plan.ports[first].bgp.iter().flat_map(|bgp| &bgp.peers);
-        let routers = plan.ports[first].ospf.iter().flat_map(|ospf| &ospf.routers);
-        let isis = plan.ports[first].isis.iter().flat_map(|isis| &isis.routers);
-        let has_routes = peers.map(|peer| peer.routes.len()).chain(routers.map(|router| router.routes.len()));
-        let has_routes = has_routes.chain(isis.map(|router| router.routes.len()));
-        if has_routes.sum::<usize>() == 0 {
+        if plan.ports[first].routing().all(|protocol| protocol.ranges() == 0) {
             return bad(format!(
-                "port {} is its first path and has no routes to withdraw: give it 'bgp', 'ospf' or 'isis' with the routes of the stream's destinations",
-                name(first)
+                "port {} is its first path and has no routes to withdraw: give it {} with the routes of the stream's destinations",
+                name(first),
+                PortPlan::routing_keys()
             ));
         }
         if streams().any(|(other, _)| plan.streams[*other].to == Some(*second)) {
@@ -74,32 +70,8 @@ pub(crate) fn shape(shaped: &mut Plan, directions: &Directions, request: &TrialR
         });
     }
     let firsts: BTreeSet<usize> = shaped.streams.iter().filter_map(|stream| stream.to).collect();
-    for port in firsts.iter().copied() {
-        for peer in shaped.ports[port].bgp.iter_mut().flat_map(|bgp| &mut bgp.peers) {
-            // Withdrawn and advertised again once: the same range twice.
-            let mut routes = Vec::with_capacity(2 * peer.routes.len());
-            for range in peer.routes.iter() {
-                let mut first = range.clone();
-                (first.advertise, first.withdraw, first.flap) = (Nanos::ZERO, Some(withdraw), None);
-                let mut again = first.clone();
-                (again.advertise, again.withdraw) = (advertise, None);
-                routes.extend([first, again]);
-            }
-            peer.routes = routes.into();
-        }
-    }
-    let once = Schedule { from: Nanos::ZERO, until: Some(withdraw), again: Some(advertise), flap: None };
     for port in firsts {
-        for router in shaped.ports[port].ospf.iter_mut().flat_map(|ospf| &mut ospf.routers) {
-            let mut routes = router.routes.to_vec();
-            routes.iter_mut().for_each(|range| range.schedule = once);
-            router.routes = routes.into();
-        }
-        for router in shaped.ports[port].isis.iter_mut().flat_map(|isis| &mut isis.routers) {
-            let mut routes = router.routes.to_vec();
-            routes.iter_mut().for_each(|range| range.schedule = once);
-            router.routes = routes.into();
-        }
+        shaped.ports[port].routing_mut().for_each(|protocol| protocol.withdraw_once(withdraw, advertise));
     }
     shaped.streams.extend(after);
 }
@@ -124,18 +96,11 @@ pub(crate) fn outcome(
         let until = document.streams.get(&stream.name)?;
         let after = document.streams.get(&return_name(stream, cut))?;
         let port = document.ports.get(first)?;
-        let (bgp, ospf, isis) = (port.bgp.as_ref(), port.ospf.as_ref(), port.isis.as_ref());
-        let earliest = |all: [Option<u64>; 3]| all.into_iter().flatten().min();
-        let withdrawn = earliest([
-            bgp.and_then(|bgp| bgp.first_withdrawal_ns),
-            ospf.and_then(|ospf| ospf.first_withdrawal_ns),
-            isis.and_then(|isis| isis.first_withdrawal_ns),
-        ]);
-        let advertised = earliest([
-            bgp.and_then(|bgp| bgp.first_advertisement_ns),
-            ospf.and_then(|ospf| ospf.first_advertisement_ns),
-            isis.and_then(|isis| isis.first_advertisement_ns),
-        ]);
+        let first_of = |when: fn(&RoutingCounts) -> Option<u64>| {
+            port.routing().filter_map(|protocol| when(&protocol)).min()
+        };
+        let withdrawn = first_of(|protocol| protocol.first_withdrawal_ns);
+        let advertised = first_of(|protocol| protocol.first_advertisement_ns);
         Some(StreamConvergence {
             stream: stream.name.clone(),
             gap_ns: 1e9 / until.requested_pps.filter(|pps| *pps > 0.0)?,

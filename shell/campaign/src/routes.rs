@@ -1,6 +1,6 @@
 //! Trials of routes: a number of routes is advertised before traffic, and packets go to each of them in turn.
 //!
-//! A stream's `to` is a port with BGP speakers, OSPF or IS-IS routers. Each of their ranges of routes has its share of
+//! A stream's `to` is a port whose hosts advertise routes. Each of their ranges of routes has its share of
 //! a trial's routes, from its first prefix on; the stream goes through all of its port and its IP version. The
 //! profile's times of advertisements are ignored: all are there before traffic. Sessions may end meanwhile, which is a
 //! result.
@@ -12,49 +12,19 @@ use crate::directions::{Direction, Directions};
 use crate::outcome::of_streams;
 use crate::shape::share_out;
 use crate::stimuli;
-use engine::absence::{NOT_ACKNOWLEDGED, NOT_ESTABLISHED, NOT_FULL, NOT_UP};
+use engine::absence::is_absence;
 use field::{ListOrder, Source, Target, Variable, Vary, Write};
 use methods::{RouteOutcome, TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;
-use profile::plan::{PortPlan, StreamPlan};
+use profile::plan::{PortPlan, Prefixes, StreamPlan};
 use result::{IntervalDocument, ResultDocument};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use units::{Load, Nanos, Pps, Schedule, count, nth_prefix};
+use units::{Load, Nanos, Pps, count};
 
 /// Maximum number of routes of several ranges listed for a stream.
 const LISTED_MAX: u64 = 10_000_000;
-
-/// Routes of a speaker or router that differ by their prefix alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Slot {
-    /// The first prefix's address.
-    first: IpAddr,
-    prefix_len: u8,
-    /// From one prefix to the next, in prefixes.
-    step: u32,
-    count: u32,
-}
-
-impl Slot {
-    fn is_v4(&self) -> bool {
-        self.first.is_ipv4()
-    }
-
-    /// Bits of an address that are not the prefix's.
-    fn host_bits(&self) -> u32 {
-        let width: u8 = if self.is_v4() { 32 } else { 128 };
-        width.saturating_sub(self.prefix_len).into()
-    }
-
-    /// The address in prefix `index` whose host part is that of `of`.
-    fn address(&self, index: u32, of: u128) -> Option<u128> {
-        let prefix = nth_prefix(self.first, self.prefix_len, u128::from(index) * u128::from(self.step))?;
-        let mask = 1u128.checked_shl(self.host_bits()).unwrap_or(0).wrapping_sub(1);
-        Some(number(prefix) | of & mask)
-    }
-}
 
 /// Ports to which streams go, and the IP versions of these: `true` is IPv4.
 fn receivers(plan: &Plan) -> BTreeSet<(usize, bool)> {
@@ -72,42 +42,8 @@ fn ip_header(stream: &StreamPlan) -> Option<(usize, bool)> {
 }
 
 /// Goes through the ranges of a port's routes: `share` determines the number of routes of each.
-fn each_range(port: &mut PortPlan, mut share: impl FnMut(Slot) -> Slot) {
-    let always = Schedule { from: Nanos::ZERO, until: None, again: None, flap: None };
-    for peer in port.bgp.iter_mut().flat_map(|bgp| &mut bgp.peers) {
-        let mut routes = peer.routes.to_vec();
-        for range in routes.iter_mut().filter(|range| range.table.is_none()) {
-            let Some(first) = range.prefix(peer.identity.number, 0) else { continue };
-            let (prefix_len, step) = (range.prefix_len, range.step);
-            let slot = share(Slot { first, prefix_len, step, count: range.count });
-            (range.first, range.count, range.same) = (first, slot.count, true);
-            (range.advertise, range.withdraw, range.flap) = (Nanos::ZERO, None, None);
-        }
-        routes.retain(|range| range.count > 0);
-        peer.routes = routes.into();
-    }
-    for router in port.ospf.iter_mut().flat_map(|ospf| &mut ospf.routers) {
-        let mut routes = router.routes.to_vec();
-        for range in &mut routes {
-            let Some(first) = range.prefix(router.number, 0) else { continue };
-            let (prefix_len, step) = (range.prefix_len, range.step);
-            let slot = share(Slot { first, prefix_len, step, count: range.count });
-            (range.first, range.count, range.same, range.schedule) = (first, slot.count, true, always);
-        }
-        routes.retain(|range| range.count > 0);
-        router.routes = routes.into();
-    }
-    for router in port.isis.iter_mut().flat_map(|isis| &mut isis.routers) {
-        let mut routes = router.routes.to_vec();
-        for range in routes.iter_mut().filter(|range| !range.is_generated()) {
-            let Some(first) = range.prefix(router.number, 0) else { continue };
-            let (prefix_len, step) = (range.prefix_len, range.step);
-            let slot = share(Slot { first, prefix_len, step, count: range.count });
-            (range.first, range.count, range.same, range.schedule) = (first, slot.count, true, always);
-        }
-        routes.retain(|range| range.count > 0);
-        router.routes = routes.into();
-    }
+fn each_range(port: &mut PortPlan, share: &mut dyn FnMut(Prefixes) -> Prefixes) {
+    port.routing_mut().for_each(|protocol| protocol.share_out(share));
 }
 
 /// Routes that the ports advertise to which streams go, of these streams' IP versions.
@@ -117,29 +53,29 @@ pub(crate) fn total(plan: &Plan) -> u64 {
 
 /// Reduces the routes of `plan` to this total, each range by its share; returns the routes of each port and IP version
 /// then.
-fn slots(plan: &mut Plan, routes: u64) -> BTreeMap<(usize, bool), Vec<Slot>> {
+fn slots(plan: &mut Plan, routes: u64) -> BTreeMap<(usize, bool), Vec<Prefixes>> {
     let receivers = receivers(plan);
     let ports: BTreeSet<usize> = receivers.iter().map(|(port, _)| *port).collect();
-    let counts = |port: usize, slot: &Slot| receivers.contains(&(port, slot.is_v4()));
+    let counts = |port: usize, slot: &Prefixes| receivers.contains(&(port, slot.is_v4()));
     let mut all = 0;
     for port in &ports {
-        each_range(&mut plan.ports[*port], |slot| {
+        each_range(&mut plan.ports[*port], &mut |slot| {
             all += if counts(*port, &slot) { u64::from(slot.count) } else { 0 };
             slot
         });
     }
     let routes = u128::from(routes.min(all));
     let (mut before, mut given) = (0u128, 0u128);
-    let mut slots: BTreeMap<(usize, bool), Vec<Slot>> = BTreeMap::new();
+    let mut slots: BTreeMap<(usize, bool), Vec<Prefixes>> = BTreeMap::new();
     for port in &ports {
-        each_range(&mut plan.ports[*port], |slot| {
+        each_range(&mut plan.ports[*port], &mut |slot| {
             if !counts(*port, &slot) {
                 return slot;
             }
             before += u128::from(slot.count);
             // All ranges up to this one have their share; a share is never more than the range.
             let now = routes * before / u128::from(all.max(1));
-            let slot = Slot { count: (now - given) as u32, ..slot };
+            let slot = Prefixes { count: (now - given) as u32, ..slot };
             given = now;
             if slot.count > 0 {
                 slots.entry((*port, slot.is_v4())).or_default().push(slot);
@@ -171,16 +107,15 @@ pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), Campaign
         let to = stream.to.unwrap_or(stream.from);
         let name = &plan.ports[to].name;
         let family = if is_v4 { "IPv4" } else { "IPv6" };
-        let peers = plan.ports[to].bgp.iter().flat_map(|bgp| &bgp.peers);
-        let mut tables = peers.flat_map(|peer| peer.routes.iter()).filter(|range| range.table.is_some());
-        if tables.any(|range| range.first.is_ipv4() == is_v4) {
+        if plan.ports[to].routing().any(|protocol| protocol.has_file(is_v4)) {
             return bad(format!(
                 "port {name} advertises routes of a file ('mrt'), of which no part can be taken: use 'prefixes' and 'count'"
             ));
         }
         let Some(slots) = slots.get(&(to, is_v4)) else {
             return bad(format!(
-                "port {name}, to which it goes, advertises no {family} routes: give it 'bgp', 'ospf' or 'isis' with 'routes'"
+                "port {name}, to which it goes, advertises no {family} routes: give it {} with 'routes'",
+                PortPlan::routing_keys()
             ));
         };
         let routes: u64 = slots.iter().map(|slot| u64::from(slot.count)).sum();
@@ -212,7 +147,7 @@ pub(crate) fn shape(
     let TrialKind::Routes { routes, packets } = request.kind else { return Ok(()) };
     let slots = slots(shaped, routes);
     for (port, _) in receivers(shaped) {
-        shaped.ports[port].bgp.iter_mut().for_each(|bgp| bgp.may_fail = true);
+        shaped.ports[port].routing_mut().for_each(|protocol| protocol.let_fail());
     }
     for (direction, load) in directions.all.iter().zip(&request.offered) {
         let mut streams = Vec::new();
@@ -243,7 +178,7 @@ pub(crate) fn shape(
 }
 
 /// Lets the destination of a stream go through all routes of `slots`; returns how many.
-fn go_through(stream: &mut StreamPlan, slots: &[Slot]) -> Result<u64, String> {
+fn go_through(stream: &mut StreamPlan, slots: &[Prefixes]) -> Result<u64, String> {
     let Some((place, _)) = ip_header(stream) else {
         return Err(format!("stream {}: its packets have no IPv4 or IPv6 header", stream.name));
     };
@@ -251,15 +186,15 @@ fn go_through(stream: &mut StreamPlan, slots: &[Slot]) -> Result<u64, String> {
     let Some(field) = header.protocol.field("dst") else { return Ok(0) };
     let own = header.value("dst").unwrap_or(0);
     // Hosts that advertise the same prefixes have them together.
-    let mut distinct: Vec<Slot> = Vec::new();
+    let mut distinct: Vec<Prefixes> = Vec::new();
     for slot in slots {
-        let same = |one: &&mut Slot| Slot { count: slot.count, ..**one } == *slot;
+        let same = |one: &&mut Prefixes| Prefixes { count: slot.count, ..**one } == *slot;
         match distinct.iter_mut().find(same) {
             Some(one) => one.count = one.count.max(slot.count),
             None => distinct.push(*slot),
         }
     }
-    let all = |slot: Slot| (0..slot.count).map_while(move |index| slot.address(index, own));
+    let all = |slot: Prefixes| (0..slot.count).map_while(move |index| slot.address(index, own));
     let source = match distinct[..] {
         [] => return Ok(0),
         [slot] => {
@@ -272,9 +207,9 @@ fn go_through(stream: &mut StreamPlan, slots: &[Slot]) -> Result<u64, String> {
             Source::List { values, order: ListOrder::Sequential }
         }
     };
-    let ends = |slot: &Slot| [slot.address(0, own), slot.address(slot.count.saturating_sub(1), own)];
+    let ends = |slot: &Prefixes| [slot.address(0, own), slot.address(slot.count.saturating_sub(1), own)];
     let ends: Vec<u128> = distinct.iter().flat_map(ends).flatten().collect();
-    let is_v4 = distinct.first().is_some_and(Slot::is_v4);
+    let is_v4 = distinct.first().is_some_and(Prefixes::is_v4);
     let ip = |bits: &u128| if is_v4 { IpAddr::V4((*bits as u32).into()) } else { IpAddr::V6((*bits).into()) };
     stream.destinations = ends.iter().min().map(ip).zip(ends.iter().max().map(ip));
     let mut vary = stream.vary.as_deref().cloned().unwrap_or_default();
@@ -288,13 +223,6 @@ fn go_through(stream: &mut StreamPlan, slots: &[Slot]) -> Result<u64, String> {
     vary.variables.push(Variable::new(source));
     stream.vary = Some(Arc::new(Vary { flows: None, ..vary }));
     Ok(distinct.iter().map(|slot| u64::from(slot.count)).sum())
-}
-
-fn number(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(ip) => u32::from(ip).into(),
-        IpAddr::V6(ip) => ip.into(),
-    }
 }
 
 /// Outcome. Sessions that a device ends are a result; a tester that never had them is none.
@@ -311,15 +239,11 @@ pub(crate) fn outcome(
     let names: BTreeSet<&str> =
         receivers(plan).into_iter().map(|(port, _)| plan.ports[port].name.as_str()).collect();
     for port in names.iter().filter_map(|name| document.ports.get(*name)) {
-        let parts = [
-            port.bgp.as_ref().map(|one| (one.advertised, one.flaps, one.announced_after_s)),
-            port.ospf.as_ref().map(|one| (one.advertised, one.flaps, one.announced_after_s)),
-            port.isis.as_ref().map(|one| (one.advertised, one.flaps, one.announced_after_s)),
-        ];
-        for (advertised, lost, after) in parts.into_iter().flatten() {
-            told.advertised += advertised;
-            told.sessions_lost += lost;
-            told.announced_after_s = told.announced_after_s.into_iter().chain(after).reduce(f64::max);
+        for protocol in port.routing() {
+            told.advertised += protocol.advertised;
+            told.sessions_lost += protocol.flaps;
+            let after = told.announced_after_s.into_iter().chain(protocol.announced_after_s);
+            told.announced_after_s = after.reduce(f64::max);
         }
     }
     if told.sessions_lost > 0 {
@@ -329,9 +253,8 @@ pub(crate) fn outcome(
         };
         told.why = document.verdict.notes.iter().find(said).cloned();
         // What is missing at the start of traffic is what the device has ended.
-        let ended = [NOT_ESTABLISHED, NOT_FULL, NOT_UP, NOT_ACKNOWLEDGED];
         let before = outcome.reasons.len();
-        outcome.reasons.retain(|reason| !ended.iter().any(|what| reason.contains(what)));
+        outcome.reasons.retain(|reason| !is_absence(reason));
         outcome.valid |= before > 0 && outcome.reasons.is_empty();
     } else if told.advertised < routes {
         outcome.valid = false;

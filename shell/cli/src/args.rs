@@ -300,7 +300,7 @@ pub(crate) struct RunArgs {
     /// continuously
     #[arg(long, value_name = "auto|busy", value_enum)]
     pub polling: Option<PollingArg>,
-    /// Read commands from standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'stop'
+    /// Read commands from standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'clear', 'stop'
     #[arg(long)]
     pub control: bool,
     /// Disable latency histograms: no percentiles, slightly less work per packet

@@ -8,20 +8,23 @@
 //! | `scale 50%`, `scale NAME 50%` | send, open sessions and send their requests at this share of the profile's rate; can exceed 100% |
 //! | `pause`, `pause NAME` | stop sending and opening until `resume` |
 //! | `resume`, `resume NAME` | resume the profile's rate |
-//! | `withdraw`, `withdraw NAME …` | withdraw BGP, OSPF and IS-IS routes: all, or the named ones; `peer=NAME` and `port=NAME` select their owner |
+//! | `withdraw`, `withdraw NAME …` | withdraw routes that hosts advertise: all, or the named ones; `peer=NAME` and `port=NAME` select their owner |
 //! | `advertise`, `advertise NAME …` | advertise them, regardless of their times |
-//! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies, and let virtual routers leave: all, or those with peers and routers by name or host address; `port=NAME` selects the port |
+//! | `down`, `down PEER …` | end sessions and adjacencies of routing protocols, and let virtual routers leave: all, or those with peers and routers by name or host address; `port=NAME` selects the port |
 //! | `up`, `up PEER …` | let them come up again |
-//! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves, with `delay=30s` after that time |
+//! | `restart`, `restart PEER …` | end sessions as speakers do that restart; they come up again by themselves, with `delay=30s` after that time |
 //! | `priority N`, `priority N ROUTER …` | set the priority of virtual routers: all, or those with this name or address; `port=NAME` selects the port |
 //! | `renew`, `release` | DHCP clients renew or release their leases, PPPoE clients start or end their sessions; `port=NAME` selects the port |
 //! | `enable`, `disable` | enable or disable LLDP agents and LACP of LAG members; `port=NAME` selects the port |
+//! | `ping PORT ADDRESS` | ping from a host or client behind a port, and print the outcome; `host=NAME`, `from=ADDRESS`, `attempts=3` and `timeout=1s` |
+//! | `clear` | set counters to zero: snapshots and the result count from then on |
 //! | `stop` | end the run early and write the result |
 
-use engine::{Command, Control, RateCommand, Reply, Speed};
+use engine::{Command, Control, PingCommand, RateCommand, Reply, Speed};
 use result::{NewProtocolChange, ProtocolAction};
 use std::io::BufRead;
-use units::Nanos;
+use std::net::IpAddr;
+use units::{Nanos, quantity};
 
 /// Sends commands from standard input in sequence; reports unknown and refused ones on standard error.
 pub(crate) fn listen(control: Control) {
@@ -33,6 +36,18 @@ pub(crate) fn listen(control: Control) {
                 Err(error) => return eprintln!("eagre: standard input: {error}; no more commands are read"),
             };
             let outcome = match parse(&String::from_utf8_lossy(&line)) {
+                // Traffic and later commands do not wait for a reply.
+                Ok(Some(command @ Command::Ping(_))) => {
+                    let reply = control.request(command);
+                    let wait = move || match reply.wait() {
+                        Ok(reply) => told(reply),
+                        Err(error) => eprintln!("eagre: {error}"),
+                    };
+                    if let Err(error) = std::thread::Builder::new().spawn(wait) {
+                        eprintln!("eagre: the reply to a ping can't be waited for: {error}");
+                    }
+                    continue;
+                }
                 Ok(Some(command)) => {
                     control.request(command).wait().map(told).map_err(|error| error.to_string())
                 }
@@ -46,11 +61,57 @@ pub(crate) fn listen(control: Control) {
     });
 }
 
-/// Says what a change of protocols came to, if that is nothing.
+/// Prints the outcome of a ping, and of a change of protocols that changed nothing.
 fn told(reply: Reply) {
-    if reply == Reply::Changed(0) {
-        eprintln!("eagre: that changed nothing");
+    match reply {
+        Reply::Changed(0) => eprintln!("eagre: that changed nothing"),
+        Reply::Ping(ping) => {
+            let outcome = match &ping.round_trip {
+                Ok(time) => quantity(time.0 as f64, "ns"),
+                Err(reason) => reason.clone(),
+            };
+            eprintln!("eagre: ping from {} through {}: {outcome}", ping.from, ping.via);
+        }
+        Reply::Done | Reply::Changed(_) | Reply::Protocols(_) => {}
     }
+}
+
+/// A ping: `west 10.0.0.1 host=pppoe[3] attempts=5 timeout=200ms`.
+fn ping(words: &[&str]) -> Result<Option<Command>, String> {
+    let [port, to, options @ ..] = words else {
+        return Err("ping needs a port and an address: ping PORT ADDRESS".to_owned());
+    };
+    let ip = |text: &str| text.parse::<IpAddr>().map_err(|_| format!("'{text}' is not an IP address"));
+    let (port, to) = ((*port).to_owned(), ip(to)?);
+    let mut ping =
+        PingCommand { port, host: None, from: None, to, attempts: 3, timeout: Nanos::from_secs(1) };
+    for option in options {
+        match option.split_once('=') {
+            Some(("host", name)) => ping.host = Some(name.to_owned()),
+            Some(("from", from)) => ping.from = Some(ip(from)?),
+            Some(("attempts", number)) => {
+                let number = number.parse().ok().filter(|number| (1..=100).contains(number));
+                ping.attempts = number.ok_or_else(|| format!("{option}: expected 1 to 100"))?;
+            }
+            Some(("timeout", time)) => {
+                let time: Result<profile::document::Duration, _> = time.parse();
+                let time = time.map_err(|error| format!("{option}: {error}"))?.0;
+                let bounds = Nanos::from_millis(10)..=Nanos::from_secs(60);
+                ping.timeout = Some(time)
+                    .filter(|time| bounds.contains(time))
+                    .ok_or_else(|| format!("{option}: expected 10ms to 60s"))?;
+            }
+            _ => {
+                return Err(format!(
+                    "'{option}' is not understood here; use host=, from=, attempts= or timeout="
+                ));
+            }
+        }
+    }
+    if ping.from.is_some_and(|from| from.is_ipv4() != to.is_ipv4()) {
+        return Err("from= and the address pinged are of different IP versions".to_owned());
+    }
+    Ok(Some(Command::Ping(ping)))
 }
 
 /// A command about protocols of hosts.
@@ -81,7 +142,7 @@ fn protocol(action: ProtocolAction, words: &[&str]) -> Result<Option<Command>, S
 fn parse(line: &str) -> Result<Option<Command>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let change = |stream: Option<&str>, speed| {
-        Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed })))
+        Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed, at: None })))
     };
     let named = |name: &str| ProtocolAction::ALL.into_iter().find(|action| action.name() == name);
     if let Some((name, rest)) = words.split_first()
@@ -92,6 +153,8 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
     match &words[..] {
         [] => Ok(None),
 
+        ["ping", rest @ ..] => ping(rest),
+        ["clear"] => Ok(Some(Command::Clear)),
         ["stop"] => Ok(Some(Command::Stop)),
         ["pause", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(0)),
         ["resume", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(1_000_000)),
@@ -101,7 +164,7 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         }
         _ => Err(format!(
             "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME], \
-             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], restart [delay=TIME], priority [port=NAME] N [ROUTER], renew, release, enable or disable [port=NAME], or stop"
+             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], restart [delay=TIME], priority [port=NAME] N [ROUTER], renew, release, enable or disable [port=NAME], ping PORT ADDRESS, clear, or stop"
         )),
     }
 }
@@ -133,7 +196,7 @@ mod tests {
     #[test]
     fn reads_every_command() {
         let change = |stream: Option<&str>, speed| {
-            Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed })))
+            Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed, at: None })))
         };
         assert_eq!(parse("rate web 500/s"), change(Some("web"), Speed::Open(units::Pps::new(500))));
         assert_eq!(parse("rate 2Mpps"), change(None, Speed::Rate("2Mpps".parse().unwrap())));
@@ -172,8 +235,28 @@ mod tests {
         assert_eq!((set.priority, &set.peers[..]), (Some(50), &["edge".to_owned()][..]));
         assert!(parse("priority high").is_err_and(|why| why.contains("from 1 to 254")));
         assert!(parse("renew west").is_err() && parse("up peer=edge").is_err());
+        let Ok(Some(Command::Ping(one))) = parse("ping west 10.0.0.1 host=pppoe[3] attempts=5 timeout=20ms")
+        else {
+            panic!("refused")
+        };
+        assert_eq!((one.port.as_str(), one.host.as_deref(), one.attempts), ("west", Some("pppoe[3]"), 5));
+        assert_eq!(
+            (one.to, one.from, one.timeout),
+            ("10.0.0.1".parse().unwrap(), None, Nanos::from_millis(20))
+        );
+        for (bad, part) in [
+            ("ping west", "PORT ADDRESS"),
+            ("ping west host", "not an IP address"),
+            ("ping west ::1 from=10.0.0.1", "different IP versions"),
+            ("ping west ::1 attempts=0", "1 to 100"),
+            ("ping west ::1 timeout=2m", "10ms to 60s"),
+            ("ping west ::1 soon", "not understood"),
+        ] {
+            assert!(parse(bad).is_err_and(|why| why.contains(part)), "{bad}");
+        }
+        assert_eq!(parse("clear"), Ok(Some(Command::Clear)));
         assert_eq!((parse("stop"), parse("")), (Ok(Some(Command::Stop)), Ok(None)));
-        for bad in ["rate", "rate fast", "scale 50", "scale -1%", "pause a b", "go"] {
+        for bad in ["rate", "rate fast", "scale 50", "scale -1%", "pause a b", "clear west", "go"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

@@ -139,14 +139,16 @@ impl Seen {
                 .flat_map(|port| room.iter().filter_map(|reason| port.rx_errors.get(*reason)))
                 .sum(),
             unsent: document.ports.values().filter_map(|port| port.tx_unsent).sum(),
-            sessions: sides.fold((0, 0), |(all, done), side| (all + side.attempted, done + side.completed)),
+            sessions: sides.fold((0, 0), |(all, done), side| {
+                (all + side.attempted + side.open_at_clear.unwrap_or(0), done + side.completed)
+            }),
         }
     }
 }
 
 fn measured(document: &ResultDocument, seen: &Seen) -> Vec<String> {
     let mut all = Vec::new();
-    let seconds = document.duration_s;
+    let seconds = document.counted_s();
     let time = if document.timestamp_class == "simulated" { " of virtual time" } else { "" };
     if seen.sent > 0 {
         let streams = match document.streams.len() {
@@ -195,7 +197,7 @@ fn measured(document: &ResultDocument, seen: &Seen) -> Vec<String> {
         all.push(format!(
             "Sessions '{name}': {} of {} were completed, {bad}",
             count(side.completed),
-            count(side.attempted)
+            count(side.attempted + side.open_at_clear.unwrap_or(0))
         ));
     }
     if document.sessions.len() > NAMED {

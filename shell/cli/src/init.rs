@@ -57,7 +57,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Failure> {
     if args.schema {
         write_new(&file, &format!("# yaml-language-server: $schema={SCHEMA}\n{text}"))?;
         let schema = file.with_file_name(SCHEMA);
-        os::draft::replace(&schema, format!("{:#}\n", profile::schema()))
+        os::draft::replace(&schema, profile::SCHEMA_TEXT)
             .map_err(|error| Failure::bad_input(format!("{}: {error}", schema.display())))?;
     } else {
         write_new(&file, &text)?;

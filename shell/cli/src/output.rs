@@ -214,13 +214,14 @@ pub(crate) fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<Exi
 
 /// `eagre schema`.
 pub(crate) fn schema(what: SchemaOf) -> Result<Exit, Failure> {
-    let schema = match what {
-        SchemaOf::Profile => profile::schema().clone(),
-        SchemaOf::Result => result::schema(),
-        SchemaOf::Interval => result::interval_schema(),
-        SchemaOf::Campaign => campaign::document::schema(),
-        SchemaOf::Script => crate::script::schema(),
-        SchemaOf::Openapi => server::openapi(),
+    let text = match what {
+        SchemaOf::Profile => profile::SCHEMA_TEXT,
+        SchemaOf::Result => result::RESULT_SCHEMA_TEXT,
+        SchemaOf::Interval => result::INTERVAL_SCHEMA_TEXT,
+        SchemaOf::Campaign => return print_json(&campaign::document::schema()),
+        SchemaOf::Script => return print_json(&crate::script::schema()),
+        SchemaOf::Openapi => server::OPENAPI,
     };
-    print_json(&schema)
+    print!("{text}");
+    Ok(Exit::Done)
 }

@@ -5,9 +5,13 @@ use crate::{Exit, Failure, interrupt, print, words};
 use between::Wrong;
 use between::delay::{Event, Order, Outcome, Progress, ReflectOptions, measure, reflect, text};
 use clap::{ArgGroup, Args};
+use profile::document::Bytes;
 use serde::Serialize;
-use stamp::{BASE, Direction, Format, PACKETS_MAX, PORT, Plan, ReflectorCounts, ReflectorOptions, Report};
+use stamp::{
+    Direction, Form, Format, HEADER, Key, PACKETS_MAX, PORT, Plan, ReflectorCounts, ReflectorOptions, Report,
+};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use units::{Nanos, count, percent, quantity};
 
@@ -55,9 +59,12 @@ pub(crate) struct PathDelayArgs {
     /// Time to wait for replies after the last packet
     #[arg(long, value_name = "TIME", default_value = "1s", conflicts_with = "reflect", value_parser = words::time)]
     wait: Nanos,
-    /// UDP payload of a packet, bytes: 44, or 48 to 9000
-    #[arg(short, long, value_name = "BYTES", default_value_t = BASE, conflicts_with = "reflect", value_parser = size)]
-    size: usize,
+    /// UDP payload of a packet, bytes: 44, or 48 to 9000; with a key 112, or 116 to 9000 [default: the shortest]
+    #[arg(short, long, value_name = "BYTES", conflicts_with = "reflect", value_parser = words::bytes)]
+    size: Option<Bytes>,
+    /// Authenticated mode: file with the key that both ends share, 32 to 128 hexadecimal digits
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
     /// DSCP of the packets, 0 to 63
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with = "reflect", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: u8,
@@ -90,6 +97,7 @@ struct Document<'a> {
     reflector: Option<String>,
     interval_ns: u64,
     size_bytes: usize,
+    is_authenticated: bool,
     #[serde(flatten)]
     report: Option<&'a Report>,
     failed_criteria: Vec<String>,
@@ -105,6 +113,7 @@ struct Counts {
     replies: u64,
     malformed: u64,
     short: u64,
+    unauthentic: u64,
     reflected: u64,
     over_rate: u64,
     over_sessions: u64,
@@ -124,6 +133,7 @@ fn reflector(args: &PathDelayArgs, stop: &AtomicBool) -> Result<Exit, Failure> {
         bind: args.bind,
         port: args.port,
         reflector: ReflectorOptions {
+            form: form(args)?,
             is_stateful: args.stateful,
             format: format(args),
             allows_short: args.short,
@@ -147,13 +157,23 @@ fn reflector(args: &PathDelayArgs, stop: &AtomicBool) -> Result<Exit, Failure> {
 }
 
 fn document_of(counts: ReflectorCounts) -> Counts {
-    let ReflectorCounts { replies, malformed, short, reflected, over_rate, over_sessions, sessions } = counts;
+    let ReflectorCounts {
+        replies,
+        malformed,
+        short,
+        unauthentic,
+        reflected,
+        over_rate,
+        over_sessions,
+        sessions,
+    } = counts;
     Counts {
         schema: "eagre.path-delay-reflector/1",
         version: env!("CARGO_PKG_VERSION"),
         replies,
         malformed,
         short,
+        unauthentic,
         reflected,
         over_rate,
         over_sessions,
@@ -167,6 +187,7 @@ fn counts_line(counts: ReflectorCounts) -> String {
         (counts.sessions, "sessions"),
         (counts.malformed, "malformed packets"),
         (counts.short, "packets shorter than their reply"),
+        (counts.unauthentic, "packets without the code of the key"),
         (counts.reflected, "replies of other reflectors"),
         (counts.over_rate, "packets over --max-rate"),
         (counts.over_sessions, "packets over --max-sessions"),
@@ -206,7 +227,8 @@ fn sender(args: &PathDelayArgs, host: &str, stop: &AtomicBool) -> Result<Exit, F
             version: env!("CARGO_PKG_VERSION"),
             reflector,
             interval_ns: args.interval.0,
-            size_bytes: args.size,
+            size_bytes: order.length,
+            is_authenticated: order.form != Form::Open,
             report: outcome.as_ref().ok().map(|outcome| &outcome.report),
             failed_criteria: judged.iter().map(|(_, reason)| reason.clone()).collect(),
             error: outcome.as_ref().err().map(Wrong::to_string),
@@ -247,7 +269,10 @@ fn order(args: &PathDelayArgs, host: &str) -> Result<Order, Failure> {
             count(PACKETS_MAX.into())
         ))
     })?;
+    let form = form(args)?;
     Ok(Order {
+        length: length(args, &form)?,
+        form,
         host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
         port: args.port,
         bind: args.bind,
@@ -255,7 +280,6 @@ fn order(args: &PathDelayArgs, host: &str) -> Result<Order, Failure> {
         packets,
         interval: args.interval,
         wait: args.wait,
-        length: args.size,
         format: format(args),
         dscp: args.dscp,
     })
@@ -347,10 +371,29 @@ fn within(ns: i64, uncertainty_ns: u64, most: Nanos) -> Exit {
     }
 }
 
-fn size(text: &str) -> Result<usize, String> {
-    let bytes = words::bytes(text).map_err(|error| error.to_string())?;
-    let length = usize::try_from(bytes.0).ok().filter(|length| Plan::can_have(*length));
-    length.ok_or_else(|| format!("'{text}' is not 44, or 48 to 9000 bytes"))
+/// Octets of a packet's UDP payload.
+fn length(args: &PathDelayArgs, form: &Form) -> Result<usize, Failure> {
+    let Some(bytes) = &args.size else { return Ok(form.base()) };
+    let length = usize::try_from(bytes.0).ok().filter(|length| Plan::can_have(form, *length));
+    length.ok_or_else(|| {
+        let base = form.base();
+        Failure::bad_input(format!("--size: {} bytes are not {base}, or {} to 9000", bytes.0, base + HEADER))
+    })
+}
+
+/// Form of the packets, by the key in a file.
+fn form(args: &PathDelayArgs) -> Result<Form, Failure> {
+    let Some(path) = &args.key_file else { return Ok(Form::Open) };
+    let bad = |reason: &str| Failure::bad_input(format!("--key-file: {}: {reason}", path.display()));
+    let text = crate::text::read(path).map_err(|error| bad(&error.to_string()))?;
+    let digits = text.trim();
+    let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit()) && digits.len().is_multiple_of(2);
+    let octets: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(octet).collect();
+    let key = octets.filter(|_| is_hex).and_then(|octets| Key::new(&octets));
+    key.map(Form::Authenticated).ok_or_else(|| {
+        bad("expected 32 to 128 hexadecimal digits, two for each octet of the key; 'openssl rand -hex 32' makes one")
+    })
 }
 
 /// `0.1%`; `0.001` is the same.
@@ -374,14 +417,10 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_sizes() {
+    fn shares() {
         assert_eq!((share("0.5%"), share("0.005"), share("100 %")), (Ok(0.005), Ok(0.005), Ok(1.0)));
-        assert_eq!((size("44"), size("48B"), size("9000B")), (Ok(44), Ok(48), Ok(9_000)));
         for bad in ["", "-1%", "101%", "x", "NaN"] {
             assert!(share(bad).is_err(), "{bad}");
-        }
-        for bad in ["43", "45", "47", "9001", ""] {
-            assert!(size(bad).is_err(), "{bad}");
         }
     }
 }

@@ -539,7 +539,8 @@ fn wrong(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|error| wrong(path, &error))
+    // Of bytes, as everywhere: readers of large documents are large themselves.
+    serde_json::from_slice(text.as_bytes()).map_err(|error| wrong(path, &error))
 }
 
 /// The part of a document by which its kind is known.

@@ -100,6 +100,18 @@ fn tables(document: &ResultDocument) -> String {
         workers.join(" "),
         document.seed
     );
+    if let Some(cleared) = &document.cleared {
+        let times = match cleared.times {
+            1 => String::new(),
+            times => format!(" {} times,", count(times)),
+        };
+        let last = if times.is_empty() { "" } else { " last" };
+        let _ = writeln!(
+            text,
+            "  counters were set to zero{times}{last} at {:.3} s: figures are of the {:.3} s since then",
+            cleared.at_s, cleared.counted_s
+        );
+    }
     text += &machine(document);
     if let Some(own) = document.self_latency_ns.as_ref().filter(|_| !document.streams.is_empty()) {
         let _ = writeln!(text, "  generator latency: {} (p50)", latency(Some(own), |own| own.p50));
@@ -175,101 +187,13 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP and PPPoE clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions, OSPF and
-/// IS-IS adjacencies, and virtual routers.
+/// Lines for the control protocols of each port's hosts.
 fn clients(document: &ResultDocument) -> String {
-    let mut text = String::new();
-    for (name, port) in &document.ports {
-        if let Some(dhcp) = &port.dhcp {
-            let (bound, all) = (count(dhcp.bound), count(dhcp.clients));
-            let _ = write!(text, "  {name}: {bound} of {all} DHCP clients bound");
-            if let Some(rate) = dhcp.bound_per_s {
-                let (p50, p99) =
-                    (latency(dhcp.bind_ns.as_ref(), |t| t.p50), latency(dhcp.bind_ns.as_ref(), |t| t.p99));
-                let _ = write!(text, ", {}, each in {p50} (p50), {p99} (p99)", quantity(rate, "/s"));
-            }
-            let _ =
-                writeln!(text, "; {} renewed, {} lost", count(dhcp.renewed + dhcp.rebound), count(dhcp.lost));
-        }
-        if let Some(dhcp) = &port.dhcpv6 {
-            let (bound, all) = (count(dhcp.bound), count(dhcp.clients));
-            let _ = write!(text, "  {name}: {bound} of {all} DHCPv6 clients bound");
-            if let Some(rate) = dhcp.bound_per_s {
-                let p50 = latency(dhcp.bind_ns.as_ref(), |t| t.p50);
-                let _ = write!(text, ", {}, each in {p50} (p50)", quantity(rate, "/s"));
-            }
-            let _ =
-                writeln!(text, "; {} renewed, {} lost", count(dhcp.renewed + dhcp.rebound), count(dhcp.lost));
-        }
-        if let Some(pppoe) = &port.pppoe {
-            let (up, all) = (count(pppoe.up), count(pppoe.clients));
-            let _ = write!(text, "  {name}: {up} of {all} PPPoE clients up");
-            if let Some(rate) = pppoe.up_per_s {
-                let setup = pppoe.setup_ns.as_ref();
-                let (p50, p99) = (latency(setup, |t| t.p50), latency(setup, |t| t.p99));
-                let _ = write!(text, ", {}, each in {p50} (p50), {p99} (p99)", quantity(rate, "/s"));
-            }
-            let _ = writeln!(text, "; {} lost", count(pppoe.lost));
-        }
-        if let Some(groups) = &port.multicast {
-            let (joined, queries) = (count(groups.joined), count(groups.queries));
-            let _ = writeln!(text, "  {name}: {joined} multicast groups joined, {queries} queries received");
-        }
-        if let Some(lldp) = &port.lldp {
-            let (known, gone) = (count(lldp.known), count(lldp.left + lldp.aged_out));
-            let several = if lldp.known == 1 { "" } else { "s" };
-            let _ = writeln!(text, "  {name}: {known} LLDP neighbour{several}, {gone} gone");
-        }
-        if let Some(lacp) = &port.lacp {
-            let _ = write!(text, "  {name}: {} in lag {}", lacp.state, lacp.lag);
-            if let Some(after) = lacp.distributing_after_s {
-                let _ = write!(text, ", distributed after {after:.3} s");
-            }
-            let _ = writeln!(text, "; stopped {} times", count(lacp.flaps));
-        }
-        if let Some(bgp) = &port.bgp {
-            let _ = write!(text, "  {name}: {} of {} BGP sessions", count(bgp.established), count(bgp.peers));
-            let (advertised, withdrawn) = (count(bgp.advertised), count(bgp.withdrawn));
-            let received = count(bgp.received_ipv4 + bgp.received_ipv6);
-            let _ =
-                write!(text, ", {advertised} routes advertised, {withdrawn} withdrawn, {received} received");
-            if let Some(after) = bgp.announced_after_s {
-                let _ = write!(text, "; all known to the peers after {after:.3} s");
-            }
-            let _ = writeln!(text, "; {} sessions lost", count(bgp.flaps));
-        }
-        if let Some(ospf) = &port.ospf {
-            let (full, all) = (count(ospf.full), count(ospf.routers));
-            let _ = write!(text, "  {name}: {full} of {all} OSPF routers with a full adjacency");
-            let (advertised, withdrawn) = (count(ospf.advertised), count(ospf.withdrawn));
-            let _ = write!(text, ", {advertised} routes advertised, {withdrawn} withdrawn");
-            if let Some(after) = ospf.announced_after_s {
-                let _ = write!(text, "; all known to the neighbours after {after:.3} s");
-            }
-            let _ = writeln!(text, "; {} adjacencies lost", count(ospf.flaps));
-        }
-        if let Some(isis) = &port.isis {
-            let (up, all) = (count(isis.up), count(isis.routers));
-            let _ = write!(text, "  {name}: {up} of {all} IS-IS routers with their adjacencies");
-            let (advertised, withdrawn) = (count(isis.advertised), count(isis.withdrawn));
-            let _ = write!(text, ", {advertised} routes advertised, {withdrawn} withdrawn");
-            if let Some(after) = isis.announced_after_s {
-                let _ = write!(text, "; all known to the neighbours after {after:.3} s");
-            }
-            let _ = writeln!(text, "; {} adjacencies lost", count(isis.flaps));
-        }
-        if let Some(vrrp) = &port.vrrp {
-            let (active, all) = (count(vrrp.active_at_end), count(vrrp.routers));
-            let _ = write!(text, "  {name}: {active} of {all} virtual routers Active at the end");
-            if let Some(longest) = vrrp.takeover_max_s {
-                let _ = write!(text, ", longest takeover {longest:.3} s");
-            }
-            let (became, lost) = (count(vrrp.became_active), count(vrrp.became_backup));
-            let times = |n: &str| if n == "1" { "once".to_owned() } else { format!("{n} times") };
-            let _ = writeln!(text, "; became Active {}, Backup {}", times(&became), times(&lost));
-        }
-    }
-    text
+    let lines = document
+        .ports
+        .iter()
+        .flat_map(|(name, port)| port.sentences().map(move |sentence| format!("  {name}: {sentence}\n")));
+    lines.collect()
 }
 
 /// Tables of sessions, with failure reasons.

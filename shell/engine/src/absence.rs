@@ -1,10 +1,8 @@
-//! Verdicts on control protocols missing when traffic starts; some tests match their text.
+//! Verdicts on control protocols missing when traffic starts, by the text of their reasons.
 
-/// Of BGP sessions.
-pub const NOT_ESTABLISHED: &str = "BGP sessions could not be established";
-/// Of OSPF adjacencies.
-pub const NOT_FULL: &str = "OSPF routers have no full adjacency";
-/// Of IS-IS adjacencies.
-pub const NOT_UP: &str = "IS-IS routers lack an adjacency";
-/// Of routes of any of them.
-pub const NOT_ACKNOWLEDGED: &str = "routes were acknowledged within";
+use crate::emulation::{NOT_ACKNOWLEDGED, absences};
+
+/// Whether a reason is that sessions, adjacencies or routes of hosts were missing when traffic started.
+pub fn is_absence(reason: &str) -> bool {
+    absences().chain([NOT_ACKNOWLEDGED]).any(|text| reason.contains(text))
+}

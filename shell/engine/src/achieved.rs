@@ -17,6 +17,8 @@ use units::{count, percent, quantity};
 const NAMES_MAX: usize = 5;
 /// Share of its time from which on traffic lasted all of it.
 const NEARLY: f64 = 0.99;
+/// Share of a run's time after which its end, if nothing more is due, is that of its time: the last packet leaves a little earlier.
+const MOSTLY: f64 = 0.9;
 /// Reasons of failures listed in a sentence.
 const REASONS_MAX: usize = 3;
 
@@ -38,7 +40,8 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     });
     let rows: Vec<(&String, &SideResult)> = each.collect();
     for (name, side) in &rows {
-        tally.add(name, side.attempted, side.completed, side.active.max(0) as u64, side.transactions);
+        let asked = side.attempted + side.open_at_clear.unwrap_or(0);
+        tally.add(name, asked, side.completed, side.active.max(0) as u64, side.transactions);
     }
     tally.part.asked += unopened;
     let unasked = unopened_by_number(plan, document);
@@ -63,12 +66,17 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let good = |part: &Option<AchievedPart>, worked: bool| part.as_ref().is_none_or(|p| is_enough(p, worked));
     let success = good(&sessions, worked) && good(&packets, false);
     // Success is about what was tried; what there was no time for is no failure of the device.
-    let ended =
-        Ended { sessions: unasked, packets: unsent_by_number(plan, document), by: ending(plan, document) };
+    let ended = Ended {
+        sessions: unasked,
+        packets: unsent_by_number(plan, document),
+        bytes: unmoved_bytes(plan, document),
+        by: ending(plan, document),
+    };
     add_to(&mut sessions, ended.sessions);
     add_to(&mut packets, ended.packets);
     let withheld = Withheld { sessions: unopened, packets: unsent, ended };
-    let requests = Requests::of(plan, document, |name| rows.iter().any(|(row, _)| *row == name));
+    let mut requests = Requests::of(plan, document, |name| rows.iter().any(|(row, _)| *row == name));
+    requests.by = ending_of_requests(plan, document, &withheld.ended.by);
     let told = (sessions.as_ref(), packets.as_ref());
     let summary = summary(document, &rows, told, &requests, &withheld, success);
     AchievedResult { success, summary, sessions, packets }
@@ -126,6 +134,8 @@ struct Withheld {
 struct Ended {
     sessions: u64,
     packets: u64,
+    /// Bytes of applications: of each entry with a number of bytes that was not reached, those that were moved, and the number.
+    bytes: Vec<[u64; 2]>,
     by: String,
 }
 
@@ -134,20 +144,44 @@ fn ending(plan: &Plan, document: &ResultDocument) -> String {
     if let Some(loss) = document.agents.iter().find_map(|agent| agent.lost.as_ref()) {
         return loss.reason.clone();
     }
-    // Traffic ends early when no stream and no entry has anything left that it may send.
-    let is_early = document.duration_s < plan.duration.as_secs_f64() * NEARLY;
     match document.interrupted {
         true => "the run was stopped".to_owned(),
-        false if is_early => "all sessions had ended".to_owned(),
-        false => format!("its {} of traffic were over", quantity(document.duration_s, "s")),
+        // Its limits were reached, or nothing was left to send.
+        false if document.duration_s < plan.duration.as_secs_f64() * MOSTLY => {
+            "nothing more was due".to_owned()
+        }
+        false => format!("its {} of traffic were over", quantity(plan.duration.as_secs_f64(), "s")),
     }
+}
+
+/// The same for requests that open sessions were to send.
+fn ending_of_requests(plan: &Plan, document: &ResultDocument, by: &str) -> String {
+    let is_early = document.duration_s < plan.duration.as_secs_f64() * NEARLY;
+    let is_lost = document.interrupted || document.agents.iter().any(|agent| agent.lost.is_some());
+    if is_early && !is_lost { "all sessions had ended".to_owned() } else { by.to_owned() }
+}
+
+/// Of each entry that was to move a number of bytes and has not: the bytes it moved, and the number.
+fn unmoved_bytes(plan: &Plan, document: &ResultDocument) -> Vec<[u64; 2]> {
+    let unmoved = |entry: &SessionEntry| {
+        let all = entry.session.load.bytes.filter(|_| entry.session.client.is_some())?;
+        let row = document.sessions.get(&entry.session.name)?;
+        // Counted from zero anew.
+        let is_known = row.attempted_before_clear.is_none();
+        let moved = row.seen.rx_bytes_goodput + row.seen.tx_bytes_goodput;
+        // Those that were asked for did not need so many.
+        let is_through = entry.session.load.count.is_some_and(|count| row.seen.attempted >= count);
+        (is_known && !is_through && moved < all).then_some([moved, all])
+    };
+    plan.sessions.iter().filter_map(unmoved).collect()
 }
 
 /// Packets requested by number from streams but not sent.
 fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     let unsent = |stream: &StreamPlan| {
         let row = document.streams.get(&stream.name).filter(|row| row.removed_s.is_none())?;
-        stream.count.filter(|_| stream.duration.is_none())?.checked_sub(row.tx)
+        let sent = row.tx + row.tx_before_clear.unwrap_or(0);
+        stream.count.filter(|_| stream.duration.is_none())?.checked_sub(sent)
     };
     if plan.sent_elsewhere.is_some() { 0 } else { plan.streams.iter().filter_map(unsent).sum() }
 }
@@ -156,10 +190,13 @@ fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
 fn unopened_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     let unopened = |entry: &SessionEntry| {
         let row = document.sessions.get(&entry.session.name)?;
-        if entry.session.load.request_count.is_some() {
+        // No number has those that were withheld before counters were set to zero.
+        let is_unknown = row.attempted_before_clear.is_some() && entry.session.load.concurrent.is_some();
+        if entry.session.load.request_count.is_some() || is_unknown {
             return None;
         }
-        let tried = row.seen.attempted + row.unopened?.max(0) as u64 + row.withheld.unwrap_or(0);
+        let before = row.attempted_before_clear.unwrap_or(0);
+        let tried = before + row.seen.attempted + row.unopened?.max(0) as u64 + row.withheld.unwrap_or(0);
         entry.session.load.count?.checked_sub(tried)
     };
     plan.sessions.iter().filter_map(unopened).sum()
@@ -173,8 +210,9 @@ struct Requests {
     answered: u64,
     /// Responses that fail no session: with status 4xx, and 5xx.
     errors: [u64; 2],
-    /// Requested by number and not sent.
+    /// Requested by number and not sent, and why.
     unsent: u64,
+    by: String,
 }
 
 /// Classes of status that count as errors.
@@ -189,7 +227,7 @@ impl Requests {
             let Some(client) = &row.client else { continue };
             if row.seen.requests > row.seen.attempted {
                 all.sent += row.seen.requests;
-                all.answered += row.seen.transactions;
+                all.answered += row.seen.transactions.min(row.seen.requests);
             }
             if takes_errors(entry) {
                 for (sum, class) in all.errors.iter_mut().zip(ERRORS) {
@@ -204,7 +242,9 @@ impl Requests {
 
 /// Requests that an entry was to send and did not.
 fn unsent_requests(entry: &SessionEntry, row: &SessionResult) -> u64 {
-    entry.session.load.request_count.map_or(0, |all| all.saturating_sub(row.seen.requests))
+    // No number has those that were sent before counters were set to zero.
+    let all = entry.session.load.request_count.filter(|_| row.attempted_before_clear.is_none());
+    all.map_or(0, |all| all.saturating_sub(row.seen.requests))
 }
 
 /// Whether responses with a status of 4xx or 5xx fail no session, and none is expected.
@@ -283,14 +323,18 @@ fn summary(
             clauses.push(format!("{} response{several} with status {class}", count(n)));
         }
         if requests.unsent > 0 {
-            clauses.push(format!("{} requests not sent: {}", count(requests.unsent), withheld.ended.by));
+            clauses.push(format!("{} requests not sent: {}", count(requests.unsent), requests.by));
+        }
+        for [moved, all] in &withheld.ended.bytes {
+            let [moved, all] = [moved, all].map(|bytes| quantity(*bytes as f64, "B"));
+            clauses.push(format!("{moved} of {all} moved: {}", withheld.ended.by));
         }
     }
     if let Some(part) = packets {
         let starved = starved(part, withheld.packets).map(|sent| {
             let (load, rate) = (
                 percent(sent.asked as f64 / part.asked as f64),
-                sent.asked as f64 / document.duration_s.max(1e-9),
+                sent.asked as f64 / document.counted_s().max(1e-9),
             );
             let head = format!("The tester could send {load} of that load ({})", quantity(rate, "pps"));
             match sent.asked.saturating_sub(sent.succeeded) {
@@ -378,6 +422,9 @@ fn unmeasured(document: &ResultDocument) -> String {
     let received: u64 = document.ports.values().map(|port| port.rx_packets).sum();
     if document.streams.is_empty() {
         return format!("{} packets received", count(received));
+    }
+    if sent == 0 {
+        return "nothing was sent".to_owned();
     }
     let (several, their) = if sent == 1 { ("", "its") } else { ("s", "their") };
     format!("{} packet{several} sent; {their} arrival is not measured", count(sent))

@@ -4,7 +4,7 @@ use crate::rows;
 use crate::trust::Evidence;
 use field::{Program, Target, Vary, Write};
 use profile::plan::StreamPlan;
-use session::plan::{Carrier, SessionPlan, Side};
+use session::plan::{Carrier, LoadPlan, OpenRate, SessionPlan, Side};
 use session::{Counts, Reason, RedirectCounts, Unfollowed};
 use std::collections::HashSet;
 use units::{count, quantity};
@@ -175,11 +175,23 @@ fn of_redirects(name: &str, counts: &RedirectCounts) -> Option<String> {
         }
         Unfollowed::OtherPort => "lead to another port; a session reaches one server: load the target itself",
         Unfollowed::Closed => {
-            "came on connections that the server closed after them; have it keep connections open"
+            "came on connections that the server closed after them, and no other could be opened, or with HTTP/3; have it keep connections open"
         }
     };
     let all = counts.unfollowed.iter().sum::<u64>();
     Some(format!("sessions {name}: {} redirects were not followed; {} {why}", count(all), count(most)))
+}
+
+/// Whether a round of sessions failed before others took their places, and none did better.
+fn waited_to_retry(plan: &SessionPlan, counts: &Counts) -> bool {
+    let load = &plan.load;
+    // A session that waits for an answer first takes longer than the pause.
+    let is_quick = |reason: &Reason| !reason.name().ends_with("timeout");
+    let failed: u64 = Reason::ALL.into_iter().filter(is_quick).map(|reason| counts.failed(reason)).sum();
+    load.open == OpenRate::Max
+        && load.count.is_none()
+        && counts.completed + counts.bytes_received == 0
+        && failed >= load.concurrent.unwrap_or(LoadPlan::MAX_CONCURRENT)
 }
 
 /// Notes on the results of an entry's clients.
@@ -221,7 +233,7 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
              is longer"
         ));
     }
-    let attempted = counts.attempted;
+    let attempted = counts.attempted + counts.carried;
     let hint = HINTS
         .iter()
         .find(|(reason, _)| attempted > 0 && counts.failed(*reason) as f64 >= attempted as f64 * NEARLY_ALL);
@@ -230,6 +242,12 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
             "sessions {name}: {} of {} {hint}",
             count(counts.failed(*reason)),
             count(attempted)
+        ));
+    }
+    if waited_to_retry(plan, counts) {
+        notes.push(format!(
+            "sessions {name}: all failed; after a round of such failures new sessions wait before they take the place of failed ones, \
+             up to a second: a rate of opening ('open: 1000/s') and a 'count' are not slowed down"
         ));
     }
     let refused = counts.failed(Reason::Refused) + counts.failed(Reason::Unreachable);

@@ -30,6 +30,11 @@ impl TrialOutages {
         Self { streams, patience: trial.plan.drain }
     }
 
+    /// Leaves out what was sent before `at`, and the sampling interval that includes it.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.streams.iter_mut().for_each(|(_, outages)| outages.begin(at));
+    }
+
     /// Whether a stream is watched.
     pub(crate) fn are_watched(&self) -> bool {
         !self.streams.is_empty()

@@ -21,6 +21,8 @@ pub(crate) struct Phases {
     parts: Vec<Part>,
     /// Number of cuts that have passed.
     passed: usize,
+    /// When counters were set to zero.
+    since: Nanos,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -46,7 +48,7 @@ impl Phases {
             }
         }
         let count = if cuts.is_empty() { 0 } else { cuts.len() + 1 };
-        Self { parts: vec![Part::default(); count], cuts, passed: 0 }
+        Self { parts: vec![Part::default(); count], cuts, passed: 0, since: Nanos::ZERO }
     }
 
     /// When the next cut is.
@@ -59,6 +61,18 @@ impl Phases {
         while self.next_cut().is_some_and(|cut| cut <= at) {
             self.passed += 1;
         }
+    }
+
+    /// Counters are set to zero at this time since the start of traffic.
+    pub(crate) fn begin_anew(&mut self, at: Nanos) {
+        self.pass(at);
+        self.parts.fill(Part::default());
+        self.since = at;
+    }
+
+    /// When counts of a phase begin: with it, or later if counters were set to zero; `None` if it was over then.
+    pub(crate) fn begin(&self, phase: &Phase) -> Option<Nanos> {
+        (phase.to > self.since).then_some(phase.from.max(self.since))
     }
 
     /// Adds what a worker counted.

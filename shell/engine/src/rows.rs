@@ -8,7 +8,7 @@ use crate::observer::View;
 use crate::outages::Instants;
 use crate::session::LinkEvent;
 use crate::session_rows::sessions;
-use crate::sums::{Sums, WorkerTime};
+use crate::sums::{Since, Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use fragment::FragmentCounts;
 use histogram::SparseHistogram;
@@ -18,9 +18,9 @@ use measure::{
 use port::DriverDrops;
 use replay::CaptureReport;
 use result::{
-    CaptureResult, Counters, DamageResult, DamagedPlace, EgressResult, INTERVAL_SCHEMA, IntervalDocument,
-    JitterResult, KernelRxResult, LatencyResult, Named, NeighbourMoveResult, OutagesResult, PacingResult,
-    PathResult, PortResult, RateChange, ReplayResult, SpreadResult, StampsResult, StreamResult,
+    CaptureResult, ClearedResult, Counters, DamageResult, DamagedPlace, EgressResult, INTERVAL_SCHEMA,
+    IntervalDocument, JitterResult, KernelRxResult, LatencyResult, Named, NeighbourMoveResult, OutagesResult,
+    PacingResult, PathResult, PortResult, RateChange, ReplayResult, SpreadResult, StampsResult, StreamResult,
     TotalDocument, UndisturbedResult, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
@@ -45,6 +45,17 @@ impl From<CaptureOutcome> for CaptureResult {
 /// A change of rates that takes effect `at` this time.
 pub(crate) fn rate_change(command: &RateCommand, at: Nanos) -> RateChange {
     RateChange { at_s: at.as_secs_f64(), stream: command.stream.clone(), to: command.speed.to_string() }
+}
+
+/// Since when counters of a trial of `span` count, if they were set to zero.
+pub(crate) fn cleared(sums: &Sums, span: Nanos) -> Option<ClearedResult> {
+    let Since { at, times, is_inexact, .. } = &sums.since;
+    (*times > 0).then(|| ClearedResult {
+        times: u64::from(*times),
+        at_s: at.as_secs_f64(),
+        counted_s: span.since(*at).as_secs_f64(),
+        exact: !*is_inexact,
+    })
 }
 
 /// Bits at layer 1 of `packets` frames of `bytes` in all.
@@ -262,11 +273,14 @@ pub(crate) fn streams(
         let arrived = instants.and_then(|at| since(counts.and_then(|_| at.spans.of(index))?, at.epoch));
         let window = match (trial.plan.sent_elsewhere, arrived) {
             (Some(_), Some(arrived)) => sent_within(arrived, sums.sent[index]),
-            _ if final_counts => active(stream, span),
+            _ if final_counts => active_since(stream, span, &sums.since, index),
             _ => span,
         };
+        let is_cleared = sums.since.times > 0;
         let row = Row {
-            requested_pps: requested(stream, span, final_counts),
+            requested_pps: requested(stream, sums.since.at, span, final_counts),
+            before: is_cleared.then(|| sums.since.sent.get(index).copied().unwrap_or(0)),
+            passed: Some(sums.passed[index]).filter(|n| is_cleared && stream.measured || *n > 0),
             stream: Some(stream),
             window,
             tx: sums.sent[index],
@@ -362,14 +376,20 @@ fn sum(
     final_counts: bool,
 ) -> StreamResult {
     let (mut tx, mut measured_tx, mut tx_bytes) = (0, 0, 0);
+    let (mut before, mut passed) = (0, 0);
+    let is_cleared = sums.since.times > 0;
     let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
     let (mut requested_pps, mut is_measured) = (Some(0.0), true);
     let (mut undisturbed, mut damaged) = (None::<Undisturbed>, None);
     let is_split = members.clone().any(|index| sums.arrivals.streams[index].undisturbed.is_some());
     for index in members {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
-        requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
+        requested_pps = requested_pps
+            .zip(requested(stream, sums.since.at, span, final_counts))
+            .map(|(sum, pps)| sum + pps);
         tx += sums.sent[index];
+        before += sums.since.sent.get(index).copied().unwrap_or(0);
+        passed += sums.passed[index];
         tx_bytes += sent_bytes(trial, sums, index);
         if !is_counted(stream, totals) {
             continue;
@@ -391,8 +411,10 @@ fn sum(
     }
     let row = Row {
         requested_pps,
+        before: is_cleared.then_some(before),
+        passed: Some(passed).filter(|n| is_cleared && is_measured || *n > 0),
         stream: None,
-        window: span,
+        window: span.since(sums.since.at),
         tx,
         measured_tx,
         tx_bytes,
@@ -431,6 +453,9 @@ fn join(sum: Option<Undisturbed>, of: &StreamTotals) -> Undisturbed {
 /// Data of a row of the result.
 struct Row<'a> {
     requested_pps: Option<f64>,
+    /// Packets sent before counters were set to zero, if they were, and the ones of them that arrived later.
+    before: Option<u64>,
+    passed: Option<u64>,
     /// Absent for the sum of several.
     stream: Option<&'a TrialStream>,
     /// The time in which packets were due.
@@ -583,12 +608,16 @@ impl Row<'_> {
         let undisturbed = measured.and_then(|all| self.undisturbed(all));
         // Duplicates of packets without a signature can't be told from packets.
         let hides_losses = |c: &Counts| !self.is_measured && c.received > sent;
-        let known = counts.filter(|c| final_counts && !hides_losses(c));
+        // Nor can those sent before counters were set to zero.
+        let mixes = !self.is_measured && self.before.is_some();
+        let known = counts.filter(|c| final_counts && !mixes && !hides_losses(c));
         let lost = known.map(|c| sent.saturating_sub(c.received));
         StreamResult {
             requested_pps: self.requested_pps,
             added_s: self.stream.filter(|stream| stream.added > Nanos::ZERO).map(|s| s.added.as_secs_f64()),
             removed_s: self.stream.and_then(|stream| stream.removed).map(Nanos::as_secs_f64),
+            tx_before_clear: self.before,
+            rx_before_clear: self.passed,
             offered_pps: tx as f64 / self.window.as_secs_f64().max(1e-9),
             tx,
             tx_bytes: self.tx_bytes,
@@ -622,15 +651,19 @@ impl Row<'_> {
     }
 }
 
-/// Requested packets per second of a stream; `None` at maximum rate, if other streams trigger it, or, for a changing
+/// Requested packets per second of a stream from `since` on; `None` at maximum rate, if other streams trigger it, or, for a changing
 /// rate, over a part of the trial.
-fn requested(stream: &TrialStream, span: Nanos, whole: bool) -> Option<f64> {
-    let rest = stream.time_in(span).since(stream.load.start_delay);
+fn requested(stream: &TrialStream, since: Nanos, span: Nanos, whole: bool) -> Option<f64> {
+    let rest = |span| stream.time_in(span).since(stream.load.start_delay);
+    let rest = rest(span).since(rest(since));
     let seconds = rest.as_secs_f64();
     match &stream.load.pace {
         Pace::Even(rate) => Some(rate.as_f64()),
         _ if stream.chained || !whole || rest == Nanos::ZERO => None,
-        _ => stream.load.packets_in(stream.time_in(span)).map(|packets| packets as f64 / seconds),
+        _ => {
+            let due = |span| stream.load.packets_in(stream.time_in(span));
+            Some(due(span)?.saturating_sub(due(since)?) as f64 / seconds)
+        }
     }
 }
 
@@ -643,6 +676,23 @@ fn active(stream: &TrialStream, span: Nanos) -> Nanos {
     match (stream.load.count, &stream.load.pace) {
         (Some(count), Pace::Even(rate)) if rate.micro() > 0 => {
             let all = u128::from(count) * 1_000_000_000_000_000 / u128::from(rate.micro());
+            rest.min(Nanos(u64::try_from(all).unwrap_or(u64::MAX)))
+        }
+        _ => rest,
+    }
+}
+
+/// The part of the time from when counters were set to zero until `span` in which the rest of a stream's packets was due.
+fn active_since(stream: &TrialStream, span: Nanos, since: &Since, index: usize) -> Nanos {
+    if since.times == 0 {
+        return active(stream, span);
+    }
+    let begun = |span| stream.time_in(span).since(stream.load.start_delay);
+    let rest = begun(span).since(begun(since.at));
+    match (stream.load.count, &stream.load.pace) {
+        (Some(count), Pace::Even(rate)) if rate.micro() > 0 && !stream.chained => {
+            let left = count.saturating_sub(since.sent.get(index).copied().unwrap_or(0));
+            let all = u128::from(left) * 1_000_000_000_000_000 / u128::from(rate.micro());
             rest.min(Nanos(u64::try_from(all).unwrap_or(u64::MAX)))
         }
         _ => rest,
@@ -674,9 +724,11 @@ pub(crate) fn interval_document(view: &View<'_>, each: bool) -> IntervalDocument
 /// With rows of streams if `each`.
 pub(crate) fn total_document(view: &View<'_>, each: bool) -> TotalDocument {
     let span = view.at.min(view.duration());
-    let mut ports = ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None);
+    let seconds = span.since(view.total.since.at).as_secs_f64().max(1e-9);
+    let mut ports = ports(view.trial, view.total, seconds, None);
     view.emulation.fill(&mut ports);
     TotalDocument {
+        cleared: cleared(view.total, span),
         ports,
         streams: match each {
             true => streams(view.trial, view.total, span, None, Some(view.instants), true),

@@ -45,7 +45,7 @@ use neighbours::prepare;
 use port::{Clock, PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::{Criterion, SessionEntry};
-use result::{ClockResult, ResultDocument, WorkerResult};
+use result::{ClockResult, RateChange, ResultDocument, WorkerResult};
 use std::borrow::Cow;
 use units::Nanos;
 
@@ -67,8 +67,8 @@ impl Session {
         Self { plan, rig, attended: false, grown: None, raw: None }
     }
 
-    /// Sets whether the trial is attended: then it waits neither for BGP sessions nor for OSPF and IS-IS adjacencies,
-    /// nor, if it sends nothing, for neighbours that do not reply, and it continues after everything is sent, until it
+    /// Sets whether the trial is attended: then it waits neither for sessions and adjacencies of control
+    /// protocols nor, if it sends nothing, for neighbours that do not reply, and it continues after everything is sent, until it
     /// is stopped or its duration is over.
     #[must_use]
     pub fn attended(self, attended: bool) -> Self {
@@ -261,7 +261,7 @@ fn assemble(
     };
     let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).enumerate().map(end).collect();
     let span = sending_time(plan, results);
-    let seconds = span.as_secs_f64().max(1e-9);
+    let seconds = span.since(results.total.since.at).as_secs_f64().max(1e-9);
     let evidence = Evidence {
         trial,
         sums: &results.total,
@@ -297,7 +297,8 @@ fn assemble(
         overall: None,
         sim: None,
         machine: None,
-        rate_changes: results.rate_changes.clone(),
+        cleared: rows::cleared(&results.total, span),
+        rate_changes: before(&results.rate_changes, changing_time(results, span)).cloned().collect(),
         field_programs: results.field_programs.map(Into::into),
         captures: results.captures.clone(),
         protocols: Vec::new(),
@@ -346,20 +347,29 @@ fn sending_time(plan: &Plan, results: &WorkerResults<'_>) -> Nanos {
 /// When the last packets of streams have had the time that their rates give them: three packets at 10 per second take 0.3 s,
 /// although the third leaves after 0.2 s. Zero where rates changed, which the profile does not know of.
 fn planned_end(results: &WorkerResults<'_>) -> Nanos {
-    if !results.rate_changes.is_empty() {
-        return Nanos::ZERO;
-    }
-    results.trial.streams.iter().filter_map(TrialStream::planned_end).max().unwrap_or(Nanos::ZERO)
+    let end = results.trial.streams.iter().filter_map(TrialStream::planned_end).max().unwrap_or(Nanos::ZERO);
+    if before(&results.rate_changes, end).next().is_some() { Nanos::ZERO } else { end }
+}
+
+/// Time in which a change of rates can have changed something: until the run was stopped, or all was sent. A pause that lasts to the end
+/// comes after the last departure.
+fn changing_time(results: &WorkerResults<'_>, span: Nanos) -> Nanos {
+    if results.stopped.is_some() { span } else { span.max(results.sent_at.since(results.epoch)) }
+}
+
+/// The changes whose instant came before `end`.
+fn before(changes: &[RateChange], end: Nanos) -> impl Iterator<Item = &RateChange> {
+    changes.iter().filter(move |change| change.at_s < end.as_secs_f64())
 }
 
 /// The least time in which the ports can have sent what they sent, of those whose speed is known: packets that are due at one
 /// instant leave one after the other.
 fn time_on_wire(results: &WorkerResults<'_>) -> Nanos {
     let trial = &results.trial;
-    let ports = results.total.ports.iter().enumerate();
-    let times = ports.filter_map(|(port, sent)| {
+    let times = (0..results.total.ports.len()).filter_map(|port| {
         let speed = trial.streams.iter().find(|stream| stream.from == port)?.speed_bps;
-        let bits = rows::l1_bits(sent.tx_bytes, sent.tx_packets);
+        let (packets, bytes) = results.total.port_sent_in_all(port);
+        let bits = rows::l1_bits(bytes, packets);
         (speed > 0).then(|| Nanos((bits * 1e9 / speed as f64) as u64))
     });
     times.max().unwrap_or(Nanos::ZERO)

@@ -7,12 +7,12 @@ use histogram::Timing;
 use result::{
     AltSvcResult, CompressionResult, CookieResult, Counters, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES,
     Http2Result, Http3Result, LatencyResult, Named, PartResult, PhaseResult, QuicResult, RedirectResult,
-    SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
+    SessionResult, SideDetails, SideResult, StampResult, TlsResult, WebsocketResult,
 };
 use session::plan::{GrpcStatus, OpenRate, Phase, SessionPlan, Side, SidePlan};
 use session::{
     AltSvcCounts, CompressionCounts, CookieCounts, Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts,
-    Reason, RedirectCounts, Unfollowed, WebsocketCounts,
+    Reason, RedirectCounts, StampCounts, StampDrop, Unfollowed, WebsocketCounts,
 };
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -27,6 +27,19 @@ struct Windows {
 }
 
 impl Windows {
+    /// Those of an entry from `since` until `span` of a whole trial; of an interval all of it.
+    fn between(plan: &SessionPlan, since: Nanos, span: Nanos, whole: bool) -> Self {
+        let all = Self::new(plan, span, whole);
+        if since == Nanos::ZERO || !whole {
+            return all;
+        }
+        let before = Self::new(plan, since, whole);
+        let whole = span.since(since).as_secs_f64().max(1e-9);
+        // Sessions that are established after all were opened count over all the time.
+        let rest = |all: f64, before: f64| if all > before { all - before } else { whole };
+        Self { opening: rest(all.opening, before.opening), active: rest(all.active, before.active) }
+    }
+
     /// Those of an entry in a whole trial of `span`; of an interval all of it.
     fn new(plan: &SessionPlan, span: Nanos, whole: bool) -> Self {
         let load = &plan.load;
@@ -60,20 +73,23 @@ struct Seen {
     progress: SessionProgress,
     /// See [`Sums::most_seen`].
     most_seen: Option<u64>,
+    /// Whether counters were set to zero before.
+    is_cleared: bool,
 }
 
 /// Result of one side.
 fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
-    let Seen { counts, progress, most_seen } = seen;
+    let Seen { counts, progress, most_seen, is_cleared } = seen;
     let SessionCounts { app, tcp, .. } = counts;
     let per_second = |n: u64| n as f64 / windows.active;
     SideResult {
+        open_at_clear: is_cleared.then_some(app.carried),
         attempted: app.attempted,
         established: app.established,
         completed: app.completed,
         stopped: app.stopped,
         failed: failed(app),
-        failed_ratio: app.failed_in_all() as f64 / app.attempted.max(1) as f64,
+        failed_ratio: app.failed_in_all() as f64 / (app.attempted + app.carried).max(1) as f64,
         active: app.active(),
         active_max: app.active_max,
         active_max_at_least: *most_seen,
@@ -97,9 +113,10 @@ fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
     }
 }
 
-/// Requests, except the ones that servers reported as not processed.
+/// Requests, except the ones that servers reported as not processed, and those sent again on another connection.
 fn requests(counts: &Counts) -> u64 {
-    counts.requests.saturating_sub(counts.http2.unprocessed + counts.http3.unprocessed)
+    let again = counts.http2.unprocessed + counts.http3.unprocessed + counts.redirects.repeated;
+    counts.requests.saturating_sub(again)
 }
 
 /// Share of requests without a complete response of a good status. Requests in flight count as failed.
@@ -160,6 +177,7 @@ fn details(
         cookies: cookies(&app.cookies),
         websocket: websocket(app),
         grpc: grpc(app),
+        stamp: app.stamp.as_deref().and_then(|counts| stamp(counts, is_client)),
         tls: tls.collect(),
         tcp: present(tcp.each()),
         rtt_ns: timing(&tcp.rtt),
@@ -201,6 +219,7 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
         datagram_frames_received,
         congestion_events,
         migrated,
+        preferred_addresses,
         early_data_accepted,
         early_data_rejected,
         early_requests,
@@ -223,6 +242,7 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
         datagram_frames_received,
         congestion_events,
         migrated,
+        preferred_addresses,
         early_data_accepted,
         early_data_rejected,
         early_requests,
@@ -275,7 +295,9 @@ fn alt_svc(counts: &AltSvcCounts) -> Option<AltSvcResult> {
 fn redirects(counts: &RedirectCounts) -> Option<RedirectResult> {
     let names = Unfollowed::ALL.into_iter().map(Unfollowed::name);
     let unfollowed = present(names.zip(counts.unfollowed));
-    (*counts != RedirectCounts::default()).then_some(RedirectResult { followed: counts.followed, unfollowed })
+    let RedirectCounts { followed, new_connections, repeated, .. } = *counts;
+    let result = RedirectResult { followed, new_connections, repeated, unfollowed };
+    (*counts != RedirectCounts::default()).then_some(result)
 }
 
 fn cookies(counts: &CookieCounts) -> Option<CookieResult> {
@@ -320,6 +342,52 @@ fn grpc(counts: &Counts) -> Option<GrpcResult> {
     })
 }
 
+fn stamp(counts: &StampCounts, is_client: bool) -> Option<StampResult> {
+    let StampCounts {
+        sent,
+        received,
+        lost,
+        lost_to_reflector,
+        lost_from_reflector,
+        duplicates,
+        reordered,
+        late,
+        untimed,
+        dropped,
+        round_trip,
+        reflector,
+        to_reflector,
+        from_reflector,
+        round_trip_jitter,
+        to_reflector_jitter,
+        from_reflector_jitter,
+    } = counts;
+    let dropped = present(StampDrop::ALL.map(StampDrop::name).into_iter().zip(*dropped));
+    let of_client = |number: u64| is_client.then_some(number);
+    let known = received + lost;
+    let any = *sent > 0 || known > 0 || *late > 0 || *duplicates > 0 || !dropped.is_empty();
+    any.then(|| StampResult {
+        sent: *sent,
+        received: *received,
+        lost: of_client(*lost),
+        loss_ratio: (is_client && known > 0).then(|| *lost as f64 / known as f64),
+        lost_to_reflector: *lost_to_reflector,
+        lost_from_reflector: *lost_from_reflector,
+        duplicates: of_client(*duplicates),
+        reordered: of_client(*reordered),
+        late: of_client(*late),
+        untimed: of_client(*untimed).filter(|n| *n > 0),
+        dropped,
+        round_trip_ns: timing(round_trip),
+        reflector_ns: timing(reflector),
+        to_reflector_ns: timing(to_reflector),
+        from_reflector_ns: timing(from_reflector),
+        round_trip_jitter_ns: timing(round_trip_jitter),
+        to_reflector_jitter_ns: timing(to_reflector_jitter),
+        from_reflector_jitter_ns: timing(from_reflector_jitter),
+    })
+}
+
 /// One application of a mix, or one host.
 fn part_row(counts: &Counts) -> PartResult {
     PartResult {
@@ -337,14 +405,14 @@ fn part_row(counts: &Counts) -> PartResult {
     }
 }
 
-/// Requested sessions per second on average in the part of `span` in which sessions were due.
-fn requested(plan: &SessionPlan, counts: &SessionCounts, span: Nanos) -> Option<f64> {
+/// Requested sessions per second on average in the part from `since` to `span` in which sessions were due.
+fn requested(plan: &SessionPlan, counts: &SessionCounts, since: Nanos, span: Nanos) -> Option<f64> {
     match &plan.load.open {
         OpenRate::Max => None,
         OpenRate::Constant(rate) => Some(rate.as_f64()),
         OpenRate::Curve(_) => {
             let due = counts.app.attempted as f64 + counts.withheld as f64 + counts.unopened as f64;
-            Some(due / span.since(plan.load.start_delay).as_secs_f64().max(1e-9))
+            Some(due / span.since(plan.load.start_delay.max(since)).as_secs_f64().max(1e-9))
         }
     }
 }
@@ -355,8 +423,12 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
     entries
         .map(|(index, entry)| {
             let plan = &entry.session;
-            let windows = Windows::new(plan, span, whole);
+            let since = &sums.since;
+            let windows = Windows::between(plan, since.at, span, whole);
+            let main_side = if plan.client.is_some() { Side::Client } else { Side::Server };
+            let before = since.attempted.get(SessionCounts::index(index, main_side)).copied();
             let seen = |side| Seen {
+                is_cleared: since.times > 0,
                 counts: sums.sessions(index, side),
                 progress: sums.progress(index, side),
                 most_seen: sums.most_seen(index, side),
@@ -369,9 +441,10 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
             let result = SessionResult {
                 requested_open_per_s: client_seen
                     .filter(|_| whole)
-                    .and_then(|counts| requested(plan, counts, span)),
+                    .and_then(|counts| requested(plan, counts, since.at, span)),
                 unopened: client_seen.map(|counts| counts.unopened),
                 withheld: client_seen.map(|counts| counts.withheld),
+                attempted_before_clear: before,
                 unsent_requests: client_seen
                     .filter(|_| plan.load.request_rate.is_some() || plan.request_log().is_some())
                     .map(|counts| counts.unsent_requests),
@@ -389,11 +462,12 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
 fn phases(index: usize, plan: &SessionPlan, sums: &Sums, end: Nanos) -> Named<PhaseResult> {
     let row = |phase: Phase| {
         let counts = sums.phases.of(&phase, SessionCounts::index(index, Side::Client))?;
-        let span = seconds(phase.to.since(phase.from));
+        let from = sums.phases.begin(&phase)?;
+        let span = seconds(phase.to.since(from));
         let progress = SessionProgress::of(&counts);
-        let seen = Seen { counts, progress, most_seen: None };
+        let seen = Seen { counts, progress, most_seen: None, is_cleared: false };
         let windows = Windows { opening: span, active: span };
-        let (from_s, to_s) = (phase.from.as_secs_f64(), phase.to.as_secs_f64());
+        let (from_s, to_s) = (from.as_secs_f64(), phase.to.as_secs_f64());
         Some((phase.name.to_owned(), PhaseResult { from_s, to_s, seen: side(&seen, windows, true) }))
     };
     plan.client.iter().flat_map(|_| plan.load.phases(end)).filter_map(row).collect()

@@ -6,6 +6,7 @@ use crate::phases::Phases;
 use measure::{Damages, Egress, Paths, Totals};
 use sched::PacingRecord;
 use session::plan::Side;
+use units::Nanos;
 
 /// Counts of all workers over a span of time.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub(crate) struct Sums {
     pub(crate) sent_touched: Vec<u64>,
     /// Those that left late after a long turn that was no pause, with the others of their burst.
     pub(crate) sent_late: Vec<u64>,
+    /// Those sent before counters were set to zero that arrived later.
+    pub(crate) passed: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
     /// By worker: their maximum numbers of sessions can't be derived from each other's sums.
@@ -30,6 +33,25 @@ pub(crate) struct Sums {
     /// Of a whole trial: the same by phase of the load.
     pub(crate) phases: Phases,
     pub(crate) workers: Vec<WorkerTime>,
+    /// Since when they count.
+    pub(crate) since: Since,
+}
+
+/// Since when a trial's counters count, if they were set to zero.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Since {
+    /// Time since the start of traffic.
+    pub(crate) at: Nanos,
+    /// Number of times they were set to zero.
+    pub(crate) times: u32,
+    /// Whether something was counted on the wrong side of the last instant.
+    pub(crate) is_inexact: bool,
+    /// Packets of each stream sent before, in all.
+    pub(crate) sent: Vec<u64>,
+    /// Sessions attempted before, by index in a list of all.
+    pub(crate) attempted: Vec<u64>,
+    /// Test packets sent by each port before, in all, and their bytes with FCS.
+    pub(crate) ports: Vec<(u64, u64)>,
 }
 
 /// Between which bounds the most sessions at a time of all workers lie.
@@ -93,6 +115,7 @@ impl Sums {
             sent_bytes: empty.sent_bytes,
             sent_touched: empty.sent_touched,
             sent_late: empty.sent_late,
+            passed: empty.passed,
             pacing: empty.pacing,
             ports: empty.ports,
             most: Vec::new(),
@@ -100,7 +123,19 @@ impl Sums {
             progress: Vec::new(),
             phases: Phases::default(),
             workers: vec![WorkerTime::default(); workers],
+            since: Since::default(),
         }
+    }
+
+    /// Test packets that a port sent, and their bytes with FCS, also before counters were set to zero.
+    pub(crate) fn port_sent_in_all(&self, port: usize) -> (u64, u64) {
+        let before = self.since.ports.get(port).copied().unwrap_or_default();
+        (self.ports[port].tx_packets + before.0, self.ports[port].tx_bytes + before.1)
+    }
+
+    /// Packets of a stream sent, also before counters were set to zero.
+    pub(crate) fn sent_in_all(&self, stream: usize) -> u64 {
+        self.sent[stream] + self.since.sent.get(stream).copied().unwrap_or(0)
     }
 
     /// Has room for more streams.
@@ -110,6 +145,7 @@ impl Sums {
         self.sent_bytes.resize(shape.streams, 0);
         self.sent_touched.resize(shape.streams, 0);
         self.sent_late.resize(shape.streams, 0);
+        self.passed.resize(shape.streams, 0);
         if shape.paces_streams {
             self.pacing.resize(shape.streams, PacingRecord::default());
         }
@@ -125,12 +161,33 @@ impl Sums {
         self.sent_bytes.fill(0);
         self.sent_touched.fill(0);
         self.sent_late.fill(0);
+        self.passed.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
         self.progress.clear();
         self.most.clear();
         self.workers.fill(WorkerTime::default());
+    }
+
+    /// Counters are set to zero `at` a time since the start of traffic: what is open stays so.
+    pub(crate) fn begin_anew(&mut self, at: Nanos, is_exact: bool) {
+        let sides = self.sessions.first().map_or(0, Vec::len);
+        let attempted: Vec<u64> = (0..sides).map(|index| self.side(index).app.attempted).collect();
+        let Since { at: since, times, is_inexact, sent, attempted: before, ports } = &mut self.since;
+        (*since, *times) = (at, *times + 1);
+        *is_inexact = !is_exact;
+        add_each(sent, &self.sent);
+        add_each(before, &attempted);
+        ports.resize(self.ports.len(), (0, 0));
+        for (sum, port) in ports.iter_mut().zip(&self.ports) {
+            *sum = (sum.0 + port.tx_packets, sum.1 + port.tx_bytes);
+        }
+        let open: Vec<Vec<SessionCounts>> =
+            self.sessions.iter().map(|worker| worker.iter().map(SessionCounts::carried).collect()).collect();
+        self.clear();
+        self.sessions = open;
+        self.phases.begin_anew(at);
     }
 
     /// Sending is over: what comes later is no part of rates.
@@ -200,6 +257,7 @@ impl Sums {
         let touched = self.sent_touched.iter_mut().zip(&interval.sent_touched);
         touched.for_each(|(sum, n)| *sum += n);
         self.sent_late.iter_mut().zip(&interval.sent_late).for_each(|(sum, n)| *sum += n);
+        self.passed.iter_mut().zip(&interval.passed).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
         self.phases.add(&interval.sessions);
@@ -226,4 +284,9 @@ impl Sums {
         let streams = sent.zip(&self.arrivals.streams).zip(measured);
         streams.filter(|(_, measured)| **measured).all(|((sent, got), _)| sent <= got.counts.received)
     }
+}
+
+fn add_each(sums: &mut Vec<u64>, numbers: &[u64]) {
+    sums.resize(numbers.len(), 0);
+    sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
 }

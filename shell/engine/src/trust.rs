@@ -14,6 +14,7 @@ pub(crate) use evidence::Evidence;
 pub(crate) use pauses::disturbances;
 
 use crate::counts::interval::Shape;
+use crate::counts::sessions::SessionCounts;
 use crate::rows;
 use crate::sums::Sums;
 use crate::trial::hosts::EmulatedHosts;
@@ -120,6 +121,8 @@ impl Evidence<'_> {
         self.judge_session_frames(&mut verdict);
         self.judge_captures(&mut verdict);
         self.judge_marks(&mut verdict);
+        self.judge_clearing(&mut verdict);
+        self.tls_notes().into_iter().for_each(|note| verdict.note(note));
         self.device_notes().into_iter().for_each(|note| verdict.note(note));
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.fault(format!(
@@ -129,9 +132,21 @@ impl Evidence<'_> {
         verdict.end()
     }
 
+    /// Counters that were not set to zero at one instant.
+    fn judge_clearing(&self, verdict: &mut Findings) {
+        if self.sums.since.is_inexact {
+            verdict.fault(
+                "counters were not set to zero at one instant: a worker was held up, and packets may count as sent and \
+                 not as received"
+                    .to_owned(),
+            );
+        }
+    }
+
     fn judge_sending(&self, verdict: &mut Findings) {
-        if !self.trial.is_part() && !self.sums.sent.is_empty() && self.sums.sent.iter().all(|sent| *sent == 0)
-        {
+        let sums = self.sums;
+        let has_sent = (0..sums.sent.len()).any(|stream| sums.sent_in_all(stream) > 0);
+        if !self.trial.is_part() && !sums.sent.is_empty() && !has_sent {
             verdict.lack(match self.trial.plan.sent_elsewhere {
                 None => "no packet was sent".to_owned(),
                 Some(_) => "no packet of the profile arrived: is it sent, with the same seed, to this port?"
@@ -223,7 +238,8 @@ impl Evidence<'_> {
             let (name, opened) = (&plan.name, counts.app.attempted);
             let entry = ("sessions", name.as_str());
             let due = opened + counts.unopened.max(0) as u64;
-            if due == 0 {
+            let before = self.sums.since.attempted.get(SessionCounts::index(index, Side::Client));
+            if due == 0 && before.is_none_or(|attempted| *attempted == 0) {
                 verdict.lack(format!("sessions {name}: no session was opened"));
             }
             if counts.unopened as f64 > due as f64 * SHORTFALL_MAX {

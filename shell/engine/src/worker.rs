@@ -9,6 +9,7 @@ pub(crate) mod cap;
 mod clocks;
 pub(crate) mod commands;
 mod counting;
+mod cut;
 pub(crate) mod deadlines;
 pub(crate) mod detour;
 pub(crate) mod egress;
@@ -33,6 +34,7 @@ use addition::Addition;
 use arrivals::Expected;
 use commands::{HostEvent, Received, Survey, WorkerCommand};
 use counting::Counting;
+use cut::Cut;
 use detour::Detour;
 use flows::{Crowd, Flows, Local};
 use measure::{Jitter, Recorder};
@@ -92,8 +94,9 @@ pub(crate) struct Worker<'a> {
     last_busy: bool,
     /// Turns in a row in which there was more to receive than was taken.
     crowded: u32,
-    /// Whether everything was sent, and servers of sessions know.
+    /// Whether everything was sent; then, as long as clients have open sessions, their servers are not notified.
     through: bool,
+    waits_for_clients: bool,
     last_departure: Nanos,
     /// Whether there are pings or hosts that control runs, to which other frames may be replies.
     overhears: bool,
@@ -105,6 +108,8 @@ pub(crate) struct Worker<'a> {
     rest: Option<Rest>,
     /// Of test packets, the ones sent and received at the last report of `rest`.
     noted: (u64, u64),
+    /// When counters are to be set to zero, if they are, and the interval to continue with.
+    cut: Option<Box<Cut>>,
 }
 
 impl<'a> Worker<'a> {
@@ -139,12 +144,14 @@ impl<'a> Worker<'a> {
             last_busy: false,
             crowded: 0,
             through: false,
+            waits_for_clients: false,
             last_departure: Nanos::ZERO,
             overhears: false,
             reports: Vec::new(),
             watch: Watch::off(),
             rest: None,
             noted: (0, 0),
+            cut: None,
         }
     }
 
@@ -183,6 +190,7 @@ impl<'a> Worker<'a> {
         self.keep_time(now);
         self.watch.at(now);
         let mut busy = false;
+        let may_receive = self.cut.is_none() || self.pass_cut(now);
         for sending in self.sending.iter_mut().filter(|s| !s.done) {
             if sending.transmitter.turn(now, self.epoch, clock, &mut self.watch, &mut self.interval) {
                 self.last_departure = now;
@@ -197,7 +205,7 @@ impl<'a> Worker<'a> {
             }
         }
         let mut is_behind = false;
-        for receiver in &mut self.receivers {
+        for receiver in self.receivers.iter_mut().filter(|_| may_receive) {
             let port = receiver.port();
             let (watch, recorder, interval) = (&mut self.watch, &mut self.recorder, &mut *self.interval);
             let counting = Counting { watch, recorder, interval };
@@ -235,6 +243,12 @@ impl<'a> Worker<'a> {
             }
             let Some(flows) = &mut local.flows else { continue };
             busy |= serve(flows, &mut self.sending, now, self.epoch, load, &mut self.interval);
+        }
+        if self.waits_for_clients && busy {
+            self.dismiss(now);
+        }
+        if let Some(cut) = &mut self.cut {
+            cut.note_end(clock.now(), may_receive);
         }
         self.last_busy = busy;
         if busy && self.rest.is_some() {
@@ -329,17 +343,60 @@ impl<'a> Worker<'a> {
         let done = self.sending.iter().all(|s| s.done) && self.flows().all(Flows::is_over);
         if done && !self.through {
             self.through = true;
-            let now = self.last_turn;
-            self.flows_mut().for_each(|flows| flows.dismiss(now));
+            self.waits_for_clients = true;
+            self.dismiss(self.last_turn);
         }
         done
+    }
+
+    /// Notifies servers of sessions that no more clients will come, once there are none: one whose packets were lost still needs
+    /// its server.
+    #[cold]
+    fn dismiss(&mut self, now: Nanos) {
+        if self.flows().flat_map(Flows::clients_left).all(|(_, left)| left == 0) {
+            self.waits_for_clients = false;
+            self.flows_mut().for_each(|flows| flows.dismiss(now));
+        }
     }
 
     /// When it next has something to send.
     pub(crate) fn next_due(&self) -> Nanos {
         let waiting = self.sending.iter().filter(|s| !s.done);
         let packets = waiting.map(|s| s.transmitter.next_due(self.epoch)).min().unwrap_or(Nanos::MAX);
-        self.flows().map(|flows| flows.next_due(self.epoch)).fold(packets, Nanos::min)
+        let cut = self.cut.as_ref().map_or(Nanos::MAX, |cut| cut.next_due());
+        self.flows().map(|flows| flows.next_due(self.epoch)).fold(packets.min(cut), Nanos::min)
+    }
+
+    /// Sets counters to zero at `at`, and continues with `empty` then. `now`: the time.
+    pub(crate) fn cut(&mut self, at: Nanos, empty: Box<Interval>, now: Nanos) {
+        let cut = Cut::new(at, empty, now);
+        self.hold(cut.at());
+        self.cut = Some(Box::new(cut));
+    }
+
+    /// The counts of before, once counters were set to zero, and whether nothing was counted on the wrong side of that
+    /// instant.
+    pub(crate) fn take_cut(&mut self) -> Option<(Box<Interval>, bool)> {
+        self.cut.take_if(|cut| cut.is_done()).map(|cut| cut.counted())
+    }
+
+    /// Sets counters to zero if it is time; whether frames may be taken in.
+    #[cold]
+    fn pass_cut(&mut self, now: Nanos) -> bool {
+        if let Some(cut) = self.cut.take_if(|cut| cut.is_due(now)) {
+            let at = cut.at();
+            self.cut = Some(Box::new(cut.pass(|empty| self.swap(empty))));
+            self.recorder.begin_anew(at);
+            // What was given up until now was due before.
+            self.unsent.fill(0);
+            self.sending.iter_mut().for_each(|sending| _ = sending.transmitter.given_up());
+            self.hold(Nanos::MAX);
+        }
+        self.cut.as_ref().is_none_or(|cut| cut.may_receive(now))
+    }
+
+    fn hold(&mut self, at: Nanos) {
+        self.sending.iter_mut().for_each(|sending| sending.transmitter.hold(at));
     }
 
     /// Carries out a command.
@@ -479,7 +536,8 @@ impl<'a> Worker<'a> {
             local.tunnels.iter_mut().for_each(|tunnels| tunnels.finish(counts));
         }
         let expected = self.expected.len();
-        self.flows_mut().for_each(|flows| flows.judge_silent(now));
+        let waits = self.waits_for_clients;
+        self.flows_mut().for_each(|flows| flows.judge_silent(now, waits));
         let mut through: Vec<usize> =
             self.flows().flat_map(Flows::clients_left).map(|(entry, _)| entry).collect();
         for (entry, left) in self.flows().flat_map(Flows::clients_left) {

@@ -119,7 +119,7 @@ fn streams_join_and_leave_a_running_trial() {
             control.request(Command::RemoveStreams(remove())).wait().unwrap();
             assert!(control.request(Command::RemoveStreams(remove())).wait().is_err(), "it is gone");
             // All that are left: what was removed is not brought back.
-            let resume = RateCommand { stream: None, speed: Speed::Share(1_000_000) };
+            let resume = RateCommand { stream: None, speed: Speed::Share(1_000_000), at: None };
             control.request(Command::SetRate(resume)).wait().unwrap();
         });
         let document = run_told(plan(vec![stream("first", "10kpps")], "1s"), workers, &mut commands);
@@ -143,6 +143,43 @@ fn streams_join_and_leave_a_running_trial() {
         assert!((of("third", "tx") - (1.0 - added) * 2_000.0).abs() <= 2.0 + unsent);
         assert!((of("second", "offered_pps") - 5_000.0).abs() < 50.0 + unsent);
         assert!(document.number("streams.first.added_s").is_none());
+    }
+}
+
+/// Packets under way when counters are set to zero are neither lost nor received; their numbers continue.
+#[test]
+fn counters_set_to_zero_count_from_then_on() {
+    for workers in [1, 2] {
+        let (control, mut commands) = channel();
+        let others = spawn(move || {
+            for _ in 0..2 {
+                sleep(Duration::from_millis(300));
+                control.request(Command::Clear).wait().unwrap();
+            }
+        });
+        let mut watched = stream("watched", "50kpps");
+        watched.outages = Some(950_000);
+        let streams = vec![stream("s", "100kpps"), watched];
+        let document = run_told(plan(streams, "1500ms"), workers, &mut commands);
+        others.join().unwrap();
+        let of = |name: &str, field: &str| number(&document, &format!("streams.{name}.{field}"));
+        let cleared = document.cleared.as_ref().unwrap();
+        assert!(cleared.exact && cleared.times == 2, "{cleared:?}");
+        assert!((cleared.at_s + cleared.counted_s - 1.5).abs() < 1e-6 && (0.3..1.4).contains(&cleared.at_s));
+        let unsent: f64 =
+            ["west", "east"].map(|p| number(&document, &format!("ports.{p}.tx_unsent"))).iter().sum();
+        for (name, rate) in [("s", 100_000.0), ("watched", 50_000.0)] {
+            let whole = of(name, "tx") + of(name, "tx_before_clear");
+            assert!((whole - 1.5 * rate).abs() <= unsent, "{whole}");
+            assert_eq!((of(name, "lost"), of(name, "rx")), (0.0, of(name, "tx")), "{workers}");
+            assert_eq!((of(name, "reordered"), of(name, "duplicates"), of(name, "stale")), (0.0, 0.0, 0.0));
+            assert_eq!(of(name, "latency_ns.samples"), of(name, "rx"));
+            assert!((of(name, "offered_pps") / rate - 1.0).abs() < 0.05, "{}", of(name, "offered_pps"));
+            assert!(of(name, "first_arrival_ns") >= cleared.at_s * 1e9);
+            assert!(of(name, "rx_before_clear") < 10_000.0);
+        }
+        let tx = number(&document, "ports.west.tx_packets");
+        assert_eq!(tx, of("s", "tx") + of("watched", "tx"));
     }
 }
 

@@ -307,7 +307,7 @@ impl LocalBroker {
         let quoted = |name: &str| format!("'{}'", self.path(name).display());
         let text = format!(
             "# Made by 'eagre fleet': changes in this file are lost.\n\
-             server_name: eagre\nlisten: '{}'\npid_file: {}\nlog_file: {}\nlogfile_size_limit: {LOG_MAX}\n\
+             server_name: eagre\nlisten: '{}'\npid_file: {}\nlog_file: {}\nlogfile_size_limit: {LOG_MAX}\ndebug: true\n\
              jetstream: {{store_dir: {}}}\ntls: {{cert_file: {}, key_file: {}}}\n\
              authorization: {{users: [\n{users}]}}\n",
             reach.listen,

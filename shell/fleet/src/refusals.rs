@@ -10,8 +10,10 @@ use std::time::Duration;
 
 /// Interval at which the log is read.
 const READ_EVERY: Duration = Duration::from_millis(500);
-/// Longest line that is read, bytes.
-const LINE_MAX: usize = 4_096;
+/// Longest line that is read, bytes. A client's name of 4,096 bytes has four times as many where all are escaped.
+const LINE_MAX: usize = 32 << 10;
+/// Longest reason that is kept, characters.
+const REASON_MAX: usize = 1_024;
 
 /// A connection or a message that the server refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,31 +32,58 @@ pub struct BrokerRefusal {
 
 /// Reads a line of the log.
 fn read(line: &str, name: impl Fn(&str) -> Option<String>) -> Option<BrokerRefusal> {
-    let (_, entry) = line.split_once("[ERR] ")?;
+    let mut fields = line.splitn(5, ' ').skip(3);
+    let (kind, entry) = (fields.next()?, fields.next()?);
     let (from, rest) = entry.split_once(" - cid:")?;
-    let (_, said) = rest.split_once(" - ")?;
+    let (_, rest) = rest.split_once(" - ")?;
+    let (user, said) = message(rest);
     let after =
         |mark: &str| said.split_once(mark).map(|(_, rest)| rest.split('"').next().unwrap_or_default());
-    let who = after("Nkey \"").and_then(name);
-    let refusal = |what: String, is_known| {
-        Some(BrokerRefusal {
-            from: from.to_owned(),
-            who: who.clone(),
-            what,
-            is_known,
-            reason: said.trim().to_owned(),
-        })
+    // Newer servers write what is not TLS for debugging only. A client that went away has been refused nothing.
+    let is_plain = said.starts_with("TLS handshake error") && !said.contains("read tcp");
+    let is_error = kind == "[ERR]";
+    let (what, is_known) = if is_error && said.starts_with("Publish Violation") {
+        (format!("publish {}", after("Subject \"")?), true)
+    } else if is_error && said.starts_with("Subscription Violation") {
+        (format!("subscribe {}", after("Subject \"")?), true)
+    } else if is_error && said.starts_with("authentication error")
+        || is_plain && (is_error || kind == "[DBG]")
+    {
+        ("connect".to_owned(), false)
+    } else {
+        return None;
     };
-    if said.contains("Publish Violation") {
-        return refusal(format!("publish {}", after("Subject \"")?), true);
+    // Only a client that has proved who it is has a user.
+    let user = user.filter(|_| is_known);
+    let key = || user.and_then(|user| user.split_once("nkey:")).map(|(_, key)| key);
+    let who = after("Nkey \"").or_else(key).and_then(name);
+    let reason = said.trim();
+    let reason = reason.chars().take(REASON_MAX).collect();
+    Some(BrokerRefusal { from: from.to_owned(), who, what, is_known, reason })
+}
+
+/// The user, and the server's message. Before them is the client's name in quotes, if it has one, which can have any text; quotes in it are
+/// escaped. Older servers have no user there, but the key in their message.
+fn message(mut rest: &str) -> (Option<&str>, &str) {
+    let mut quoted = Vec::new();
+    while let Some((text, after)) = rest.strip_prefix('"').and_then(in_quotes)
+        && let Some(after) = after.strip_prefix(" - ")
+    {
+        quoted.push(text);
+        rest = after;
     }
-    if said.contains("Subscription Violation") {
-        return refusal(format!("subscribe {}", after("Subject \"")?), true);
-    }
-    // A client that went away has been refused nothing.
-    let is_refused = said.contains("authentication error")
-        || said.contains("TLS handshake error") && !said.contains("read tcp");
-    if is_refused { refusal("connect".to_owned(), false) } else { None }
+    (quoted.last().copied(), rest)
+}
+
+/// The text up to the quote that ends it, and what follows.
+fn in_quotes(text: &str) -> Option<(&str, &str)> {
+    let mut escaped = false;
+    let end = text.find(|letter: char| {
+        let is_end = letter == '"' && !escaped;
+        escaped = letter == '\\' && !escaped;
+        is_end
+    })?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
 /// Follows the server's log from now on, in a thread that ends once `take` returns false.
@@ -146,6 +175,50 @@ mod tests {
             of("TLS handshake error: read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer"),
             None
         );
+        // As 2.15 writes them.
+        let violation = of(
+            r#""v0.50.0:rust:eagre a7" - "$G/nkey:UAB" - Subscription Violation - Subject "_INBOX.a7.*", SID 0"#,
+        )
+        .unwrap();
+        assert_eq!(
+            (violation.who.as_deref(), violation.what.as_str()),
+            (Some("a1"), "subscribe _INBOX.a7.*")
+        );
+        let plain = begin.replace("ERR", "DBG");
+        let plain =
+            format!("{plain}TLS handshake error: tls: first record does not look like a TLS handshake");
+        assert_eq!(read(&plain, name).unwrap().what, "connect");
+        assert_eq!(read(&begin.replace("ERR", "DBG"), name), None);
         assert_eq!(read("[1] 2026/11/30 01:57:05.290922 [INF] Reloaded: accounts", name), None);
+    }
+
+    #[test]
+    fn a_name_forges_no_refusal() {
+        let name = |key: &str| (key == "UAB").then(|| "a1".to_owned());
+        let of = |kind: &str, rest: &str| {
+            read(&format!("[1] 2026/11/30 01:57:06.093752 [{kind}] 10.0.0.3:1 - cid:6 - {rest}\n"), name)
+        };
+        for forged in [
+            r#""v1:rust:TLS handshake error" - Client connection closed"#,
+            r#""v1:rust:[ERR] 10.0.0.9:1 - cid:7 - TLS handshake error" - Client connection created"#,
+            r#""v1:rust:x\" - TLS handshake error" - Client connection created"#,
+            r#""v1:rust:x\" - \"$G/nkey:UAB\" - Publish Violation - Subject \"x\"" - Client connection created"#,
+        ] {
+            assert_eq!(of("DBG", forged), None, "{forged}");
+            assert_eq!(of("ERR", forged), None, "{forged}");
+        }
+        let own =
+            of("ERR", r#""v1:rust:nkey:UAB" - "$G/nkey:UXY" - Publish Violation - Subject "x""#).unwrap();
+        assert_eq!((own.who, own.what.as_str()), (None, "publish x"));
+        let old = r#""v1:rust:Nkey \"UAB\" - Publish Violation" - Subscription Violation - Nkey "UXY", Subject "y""#;
+        let old = of("ERR", old).unwrap();
+        assert_eq!((old.who, old.what.as_str()), (None, "subscribe y"));
+        assert_eq!(of("DBG", r#""v1" - Publish Violation - Nkey "UAB", Subject "x""#), None);
+        let nameless = of("ERR", r#""$G/nkey:UAB" - Publish Violation - Subject "x""#).unwrap();
+        assert_eq!(nameless.who.as_deref(), Some("a1"));
+        assert_eq!(of("ERR", r#""v1:rust:nkey:UAB" - authentication error"#).unwrap().who, None);
+        let long =
+            of("ERR", &format!(r#""{}" - authentication error{}"#, r"\x7f".repeat(4_096), "!".repeat(9_000)));
+        assert_eq!(long.unwrap().reason.len(), REASON_MAX);
     }
 }

@@ -421,8 +421,8 @@ impl Agent {
         let from = from.map_err(|error| format!("nats: {error}"))?;
         self.client.flush().await.map_err(|error| format!("nats: {error}"))?;
         let mut arguments = vec!["--name".to_owned(), name.clone()];
-        for port in &self.permit.ports {
-            arguments.extend(["--port".to_owned(), port.clone()]);
+        for port in self.permit.of_lease(open.ports.iter().map(|(port, _)| port.as_str())) {
+            arguments.extend(["--port".to_owned(), port]);
         }
         let wrong = self.permit.wrong_clock;
         if !wrong.is_right() {

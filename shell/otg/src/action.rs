@@ -1,11 +1,11 @@
-//! Request of a `ControlAction`: pings, or restarts of BGP sessions.
+//! Request of a `ControlAction`: pings, or restarts of sessions.
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::ping::{Pings, pings};
-use crate::protocol::meant;
+use crate::protocols::{self, either};
 use crate::translate::Translation;
 use serde_json::Value;
 
@@ -14,17 +14,19 @@ use serde_json::Value;
 pub enum Action {
     /// Pings, all with the same IP version.
     Pings(Pings),
-    /// BGP sessions restart.
+    /// Sessions restart.
     Restart(Restart),
 }
 
-/// BGP sessions to end like a restarting speaker's.
+/// Sessions to end like a restarting speaker's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restart {
     /// Names of the peers in the profile.
     pub peers: Vec<String>,
     /// After how long they may come up again, s.
     pub delay_s: u64,
+    /// Path of the request.
+    pub path: &'static str,
 }
 
 /// Reads a `ControlAction`.
@@ -55,24 +57,21 @@ fn read(root: &Node<'_>, translation: &Translation) -> Result<Option<Action>, Er
     let protocol = root.child("protocol");
     match protocol.choice() {
         "ipv4" | "ipv6" => Ok(Some(Action::Pings(pings(&protocol, translation)))),
-        "bgp" => restart(&protocol.child("bgp"), translation),
-        other => {
-            protocol.fail_at(other, "not supported: use 'ipv4', 'ipv6' or 'bgp'");
-            Ok(None)
-        }
+        other => match protocols::restarts().find(|(choice, _)| *choice == other) {
+            Some((choice, restart)) => {
+                let restart = restart(&protocol.child(choice), translation)?;
+                Ok(restart.map(Action::Restart))
+            }
+            None => {
+                let others = protocols::restarts().map(|(choice, _)| choice);
+                let known: Vec<String> =
+                    ["ipv4", "ipv6"].into_iter().chain(others).map(|choice| format!("'{choice}'")).collect();
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                protocol.fail_at(other, format!("not supported: use {}", either(&known)));
+                Ok(None)
+            }
+        },
     }
-}
-
-fn restart(bgp: &Node<'_>, translation: &Translation) -> Result<Option<Action>, Errors> {
-    let choice = bgp.choice();
-    if choice != "initiate_graceful_restart" {
-        bgp.fail_at(choice, "not supported: use 'initiate_graceful_restart'");
-        return Ok(None);
-    }
-    let node = bgp.child(choice);
-    let known = translation.peers().map(|(_, peer)| (&peer.name, &peer.key)).collect();
-    let peers = meant(&node.path_of("peer_names"), &node.texts("peer_names"), known)?;
-    Ok(Some(Action::Restart(Restart { peers, delay_s: node.whole("restart_delay") })))
 }
 
 #[cfg(test)]

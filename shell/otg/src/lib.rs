@@ -20,7 +20,7 @@ mod node;
 mod packet;
 mod pattern;
 mod ping;
-mod protocol;
+mod protocols;
 mod states;
 mod translate;
 
@@ -31,10 +31,10 @@ pub use metrics::{
     ControlEvent, ControlEventKind, Figures, MetricsInput, PortState, Transmit, has_ended, metrics,
 };
 pub use ping::{PingRequest, Pings};
-pub use protocol::{
+pub use protocols::{
     ClientPlan, Igp, LagPlan, LagPort, LldpPlan, PeerPlan, ProtocolsRequest, RouterPlan, protocols,
 };
-pub use states::{Known, MODEL_VERSION, states, version};
+pub use states::{Known, MODEL_VERSION, are_learned, states, version};
 pub use translate::{
     CapturePlan, EgressTag, EventsPlan, FlowPlan, Interface, PortPlan, RoutesPlan, StreamPlan, Translation,
     translate, translate_at,

@@ -8,7 +8,7 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::protocol::{self, either};
+use crate::protocols::{self, either};
 use crate::translate::{EgressTag, FlowPlan, PortPlan, StreamPlan, Translation};
 use result::{
     EgressResult, IntervalDocument, LatencyResult, PortResult, ProtocolStates, StreamResult, TotalDocument,
@@ -90,13 +90,13 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         "port" => port_metrics(&root.child("port"), input),
         "flow" => flow_metrics(&root.child("flow"), input),
         "convergence" => convergence::convergence_metrics(&root.child("convergence"), input),
-        choice => match protocol::metrics().find(|metrics| metrics.request == choice) {
+        choice => match protocols::metrics().find(|metrics| metrics.request == choice) {
             Some(metrics) => {
                 let [response, list] = metrics.response;
                 json!({"choice": response, list: (metrics.rows)(&root.child(choice), input)})
             }
             None => {
-                let of_protocols = protocol::metrics().map(|metrics| metrics.request);
+                let of_protocols = protocols::metrics().map(|metrics| metrics.request);
                 let known: Vec<&str> =
                     ["port", "flow", "convergence"].into_iter().chain(of_protocols).collect();
                 root.fail_at("choice", format!("'{choice}' is not supported: use {}", either(&known)));
@@ -219,7 +219,8 @@ fn transmit(index: usize, flow: &FlowPlan, input: &MetricsInput<'_>) -> &'static
 /// Whether all of a flow has been sent that was let send for `own_s` seconds.
 pub fn has_ended(flow: &FlowPlan, total: Option<&TotalDocument>, own_s: f64) -> bool {
     let counts = |stream: &StreamPlan| total.and_then(|total| total.streams.get(&stream.name));
-    let sent = || flow.streams.iter().filter_map(counts).map(|stream| stream.tx).sum::<u64>();
+    let all = |stream: &StreamResult| stream.tx + stream.tx_before_clear.unwrap_or(0);
+    let sent = || flow.streams.iter().filter_map(counts).map(all).sum::<u64>();
     flow.packets.is_some_and(|packets| sent() >= packets)
         || flow.ends_at_s.is_some_and(|end| own_s >= end + ENDED_AFTER_S)
 }

@@ -4,7 +4,7 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::protocol::{self, either};
+use crate::protocols::{self, either};
 use crate::translate::Translation;
 use result::ProtocolStates;
 use serde_json::{Value, json};
@@ -30,7 +30,12 @@ pub struct Known<'a> {
     pub protocols: &'a ProtocolStates,
 }
 
-/// Answers a `StatesRequest`.
+/// Whether a `StatesRequest` with this choice needs the routes and link states that hosts keep.
+pub fn are_learned(choice: &str) -> bool {
+    protocols::states().any(|states| states.learned && states.choice == choice)
+}
+
+/// The reply to a `StatesRequest`.
 pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> Result<Value, Errors> {
     let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let request_message = message("StatesRequest");
@@ -43,10 +48,10 @@ pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> 
     let choice = root.choice().to_owned();
     let rows = if NEIGHBOURS.contains(&choice.as_str()) {
         neighbours(&root, &choice, translation, known.resolved)
-    } else if let Some(states) = protocol::states().find(|states| states.choice == choice) {
+    } else if let Some(states) = protocols::states().find(|states| states.choice == choice) {
         (states.rows)(&root.child(&choice), translation, known.protocols)
     } else {
-        let of_protocols = protocol::states().map(|states| states.choice);
+        let of_protocols = protocols::states().map(|states| states.choice);
         let known: Vec<&str> = NEIGHBOURS.into_iter().chain(of_protocols).collect();
         return Err(Errors::invalid(format!("choice: '{choice}' is not supported: use {}", either(&known))));
     };

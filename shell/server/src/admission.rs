@@ -162,6 +162,11 @@ fn refuse_namespaces(plan: &Plan) -> Result<(), Fault> {
     if !plan.protocols.is_empty() {
         return Err(Fault::forbidden("protocols: a server starts no programs for its clients".to_owned()));
     }
+    if let Some(name) = plan.key_log_entry() {
+        return Err(Fault::forbidden(format!(
+            "sessions '{name}': tls.key_log: a server writes no secrets to files for its clients; leave it out"
+        )));
+    }
     let names =
         |port: &&profile::plan::PortPlan| port.punt.as_ref().is_some_and(|punt| punt.namespace.is_some());
     plan.ports.iter().find(names).map_or(Ok(()), |port| {

@@ -104,6 +104,13 @@ impl Leases {
         }
     }
 
+    /// Gives the ports of an agent back, which is lost; the lease of the others continues.
+    pub(crate) fn leave(&mut self, id: &str, agent: &str) {
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.ports.retain(|port| port.remote().is_none_or(|port| port.agent != agent));
+        }
+    }
+
     /// Somebody is about to use its ports.
     pub(crate) fn hold(&mut self, id: &str) {
         if let Some(entry) = self.entries.get_mut(id) {
@@ -280,6 +287,29 @@ mod tests {
         assert!(take(&mut leases, "2", &["a"], "bob", later(19)).is_err());
         leases.let_go("1");
         assert!(take(&mut leases, "2", &["a"], "bob", later(19)).is_ok());
+    }
+
+    #[test]
+    fn ports_of_a_lost_agent_are_free() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        let remote =
+            |agent: &str| PortKey::Remote(RemotePort { agent: agent.to_owned(), port: "veth0".to_owned() });
+        let who = caller("ann", Role::Run);
+        let mut take = |lease: &str, agents: &[&str]| {
+            let ports = agents.iter().map(|agent| remote(agent)).collect();
+            let ttl = Duration::from_secs(10);
+            let wanted = Wanted { ports, holder: "ann".to_owned(), caller: &who, ttl, of_run: true };
+            leases.take(lease, wanted, now).map(|()| leases.remote().len())
+        };
+        assert_eq!(take("1", &["a1", "a2"]).unwrap(), 2);
+        assert!(take("2", &["a2"]).is_err());
+        leases.leave("1", "a2");
+        assert_eq!(leases.remote().len(), 1);
+        let ports = vec![remote("a2")];
+        let ttl = Duration::from_secs(10);
+        let wanted = Wanted { ports, holder: "bob".to_owned(), caller: &who, ttl, of_run: true };
+        leases.take("3", wanted, now).unwrap();
+        assert!(leases.of_port(&remote("a1")).is_some_and(|entry| entry.holder == "ann"));
     }
 
     #[test]

@@ -57,5 +57,5 @@ pub use kinds::{KINDS, Kind};
 pub use limits::Limits;
 pub use listen::{ServeError, serve};
 pub use options::{Options, TlsOptions};
-pub use routes::openapi;
+pub use routes::OPENAPI;
 pub use service::Service;

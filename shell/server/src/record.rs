@@ -162,9 +162,10 @@ impl Beginning {
 
     /// The result of the first `seconds` of the run's traffic.
     pub(crate) fn so_far(&self, seconds: f64, total: TotalDocument) -> ResultDocument {
-        let TotalDocument { ports, streams, groups, sessions } = total;
+        let TotalDocument { cleared, ports, streams, groups, sessions } = total;
         ResultDocument {
             duration_s: seconds,
+            cleared,
             verdict: Verdict {
                 reasons: vec![format!(
                     "not the whole run: what was counted in its first {seconds:.1} s; packets under way then count as lost"

@@ -44,6 +44,8 @@ const CHANGES_KEPT: usize = 100;
 const NAMES_MAX: usize = 10;
 /// Time to wait for a command to be carried out: one sent before traffic starts is carried out then.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The same for new rates while traffic runs: several machines follow at an instant that leaves all of them time.
+const PATIENCE_RUNNING: Duration = Duration::from_secs(3);
 
 /// A run and its results so far.
 pub(crate) struct RunJob {
@@ -63,6 +65,8 @@ pub(crate) struct RunJob {
     pings: Pings,
     /// Machines that were lost while it continues on the others, and why.
     losses: Mutex<Vec<String>>,
+    /// Their agents, whose ports it needs no more.
+    agents_lost: Mutex<Vec<String>>,
     /// Why the store does not accept the counts.
     store_trouble: Mutex<Option<String>>,
     end: Mutex<Outcome>,
@@ -252,6 +256,11 @@ struct Outcome {
 }
 
 impl RunJob {
+    /// Agents that are lost while the run continues on other machines.
+    pub(crate) fn agents_lost(&self) -> Vec<String> {
+        lock(&self.agents_lost).clone()
+    }
+
     pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>) -> Self {
         let names = Names {
             ports: plan.ports.iter().map(|port| port.name.clone()).collect(),
@@ -270,6 +279,7 @@ impl RunJob {
             memory: Mutex::default(),
             pings: Pings::default(),
             losses: Mutex::default(),
+            agents_lost: Mutex::default(),
             store_trouble: Mutex::default(),
             end: Mutex::default(),
             full_texts: Texts::default(),
@@ -425,7 +435,9 @@ impl RunJob {
             run.note(&change, &reply);
             reply
         });
-        match tokio::time::timeout(PATIENCE, noted).await {
+        let runs = self.job.snapshots.live().live.at_s > 0.0;
+        let patience = if runs { PATIENCE_RUNNING } else { PATIENCE };
+        match tokio::time::timeout(patience, noted).await {
             Ok(Ok(Err(CommandError::Refused(reason)))) => Err(Fault::conflict(reason)),
             Ok(Ok(Err(CommandError::Ended))) => Ok(false),
             _ => Ok(true),
@@ -525,6 +537,14 @@ impl RunJob {
         Ok(())
     }
 
+    /// Sets counters to zero; returns once they are, or the engine refuses.
+    pub(crate) async fn clear(&self) -> Result<(), Fault> {
+        carried_out(self.job.control.request(Command::Clear)).await?;
+        lock(&self.changes).made.push("counters set to zero".to_owned());
+        self.job.snapshots.notify();
+        Ok(())
+    }
+
     /// Switches the capture of a port on or off.
     pub(crate) async fn capture(&self, port: &str, on: bool) {
         let command = Command::SetCapture(CaptureCommand { port: port.to_owned(), on });
@@ -574,7 +594,7 @@ impl RunJob {
                 let speed: Speed = rate.parse().map_err(|error: String| Fault::value("rate", error))?;
                 let Speed::Rate(load) = speed else {
                     return Ok(Change {
-                        command: RateCommand { stream: wanted.stream.clone(), speed },
+                        command: RateCommand { stream: wanted.stream.clone(), speed, at: None },
                         rates,
                     });
                 };
@@ -597,7 +617,7 @@ impl RunJob {
             (None, Some(_)) => return Err(Fault::value("scale", "expected 0 to 4000")),
             _ => return Err(Fault::value("rate", "expected either 'rate' or 'scale'")),
         };
-        Ok(Change { command: RateCommand { stream: wanted.stream.clone(), speed }, rates })
+        Ok(Change { command: RateCommand { stream: wanted.stream.clone(), speed, at: None }, rates })
     }
 
     /// Has an agent open the ports, reports whether that succeeded, and attends it to the end, which is announced once the
@@ -779,6 +799,7 @@ fn fault(refusal: &Refusal) -> Fault {
 
 fn totals(document: &ResultDocument) -> TotalDocument {
     TotalDocument {
+        cleared: document.cleared.clone(),
         ports: document.ports.clone(),
         streams: document.streams.clone(),
         groups: document.groups.clone(),
@@ -828,9 +849,10 @@ impl Attendant for Watcher<'_> {
         });
     }
 
-    fn machine_lost(&mut self, reason: &str) {
+    fn machine_lost(&mut self, agent: Option<&str>, reason: &str) {
         tracing::error!("the run continues without a machine: {reason}");
         lock(&self.run.losses).push(format!("the run continues without a machine: {reason}"));
+        lock(&self.run.agents_lost).extend(agent.map(str::to_owned));
         self.run.job.snapshots.notify();
     }
 

@@ -255,6 +255,9 @@ impl Service {
         let mut over: Vec<&Work> = Vec::new();
         for work in alive.iter().filter(|work| work.job().about.own_lease) {
             let _ = leases.renew(&work.job().about.lease, None, now);
+            if let Work::Run(run) = work {
+                run.agents_lost().iter().for_each(|agent| leases.leave(&work.job().about.lease, agent));
+            }
         }
         for id in leases.expired(now) {
             leases.end(&id);

@@ -330,13 +330,13 @@ pub struct ArchivedTrial {
 impl Loaded {
     /// The result documents of its trials, in the same order; an empty one for what is no result document.
     pub(crate) fn documents(&self) -> Vec<ResultDocument> {
-        self.results.iter().map(|result| ResultDocument::deserialize(result).unwrap_or_default()).collect()
+        self.results.iter().map(|result| result::read(result).unwrap_or_default()).collect()
     }
 
     /// The result document of its only trial; `None` if it has several.
     pub fn only(&self) -> Option<ResultDocument> {
         match &self.results[..] {
-            [result] => ResultDocument::deserialize(result).ok(),
+            [result] => result::read(result).ok(),
             _ => None,
         }
     }
@@ -378,7 +378,7 @@ impl Loaded {
 }
 
 fn recorded_sha256(result: &Value) -> Option<String> {
-    let document = ResultDocument::deserialize(result).ok()?;
+    let document: ResultDocument = result::read(result).ok()?;
     Some(document.profile_sha256).filter(|sha256| !sha256.is_empty())
 }
 
@@ -401,7 +401,7 @@ impl TrialRow {
 
     /// The row of a finished trial. If its result is not a result document, the row has no figures and is not valid.
     pub fn new(trial: &NewTrial) -> Self {
-        let result = ResultDocument::deserialize(&trial.result).ok();
+        let result: Option<ResultDocument> = result::read(&trial.result).ok();
         let figures = result.as_ref().map(Figures::new).unwrap_or_default();
         let asked = session_load(&trial.request).or_else(|| {
             let rates = result.as_ref()?.sessions.values().map(|entry| entry.requested_open_per_s);

@@ -31,6 +31,7 @@ class Calls:
     run_info = Endpoint(calls.run_info)
     delete_run = Endpoint(calls.delete_run)
     stop_run = Endpoint(calls.stop_run)
+    clear_counters = Endpoint(calls.clear_counters)
     set_rate = Endpoint(calls.set_rate)
     set_scale = Endpoint(calls.set_scale)
     add_streams = Endpoint(calls.add_streams)

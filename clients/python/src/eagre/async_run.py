@@ -110,7 +110,7 @@ class AsyncRun(RunHandle, RunCalls):
         return await self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     async def protocols(self, *, routes: bool = False, limit: int | None = None) -> ProtocolStates:
-        """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: with routes."""
+        """States of hosts' control protocols: at most `limit` of each kind; `routes`: with routes."""
         return await self.client.protocols(self.id, routes=routes, limit=limit)
 
     async def change_protocols(

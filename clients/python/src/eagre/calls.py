@@ -207,6 +207,11 @@ def stop_run(id: str) -> Call[r.RunInfo]:
     return Call("POST", at("runs", id, "stop"), kind_of(r.RunInfo))
 
 
+def clear_counters(id: str) -> Call[r.RunInfo]:
+    """Sets the counters of a run to zero: snapshots and the result count from then on."""
+    return Call("POST", at("runs", id, "clear"), kind_of(r.RunInfo))
+
+
 def set_rate(id: str, rate: str, *, stream: str | None = None) -> Call[r.RunInfo]:
     """Sets the rate of a stream, or of all: '2Mpps', '1Gbps', '40%'."""
     return Call("POST", at("runs", id, "rate"), kind_of(r.RunInfo), body=given(stream=stream, rate=rate))
@@ -258,7 +263,7 @@ def ping(
 
 
 def protocols(id: str, *, routes: bool = False, limit: int | None = None) -> Call[r.ProtocolStates]:
-    """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: with routes."""
+    """States of hosts' control protocols: at most `limit` of each kind; `routes`: with routes."""
     params = ({"routes": "true"} if routes else {}) | ({} if limit is None else {"limit": str(limit)})
     return Call("GET", at("runs", id, "protocols"), kind_of(r.ProtocolStates), params=params)
 

@@ -188,6 +188,7 @@ class RunCalls:
 
     refresh = OnHandle(calls.run_info)
     stop = OnHandle(calls.stop_run)
+    clear = OnHandle(calls.clear_counters)
     rate = OnHandle(calls.set_rate)
     scale = OnHandle(calls.set_scale)
     add_streams = OnHandle(calls.add_streams)

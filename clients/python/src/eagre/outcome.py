@@ -175,6 +175,22 @@ class CaptureResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClearedResult:
+    """Counters of a running trial that were set to zero."""
+
+    times: int
+    """Number of times."""
+    at_s: float
+    """When last, s since traffic started."""
+    counted_s: float
+    """Time from then on that counts and rates cover, s."""
+    exact: bool
+    """Whether all workers did so at one instant. If not, as many packets as were sent in a moment may be counted as
+    sent or received and not the other.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClockResult:
     """The clock that stamped the packets."""
 
@@ -1103,7 +1119,7 @@ class PhaseResult:
     failed: dict[str, int]
     """Sessions that failed, by reason."""
     failed_ratio: float
-    """Failed sessions / `attempted`."""
+    """Failed sessions / `attempted`, to which `open_at_clear` is added."""
     active: int
     """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
@@ -1128,6 +1144,10 @@ class PhaseResult:
     """Application bits sent and acknowledged per second while load was offered; over UDP, sent."""
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
+    open_at_clear: int | None = None
+    """Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`,
+    but in the counts of how sessions ended.
+    """
     active_max_at_least: int | None = None
     """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
     unasked: int | None = None
@@ -1175,9 +1195,7 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents,
-    LAG members, BGP speakers, OSPF, IS-IS and virtual routers sent while traffic ran.
-    """
+    """ARP, ND and echo replies, and frames of pings and of control protocols of hosts sent while traffic ran."""
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
     tx_errors: dict[str, int]
@@ -1367,6 +1385,10 @@ class QuicResult:
     """Times a client's address or port changed and its connection continued: of clients, how often they changed it;
     of servers, how often they followed.
     """
+    preferred_addresses: int
+    """Connections whose server announced a preferred address (RFC 9000 section 9.6). Clients stay at the one that
+    they began with.
+    """
     early_data_accepted: int
     """Connections with early data (0-RTT) that the server accepted."""
     early_data_rejected: int
@@ -1407,9 +1429,16 @@ class RedirectResult:
 
     followed: int
     """Requests sent because of a redirect; they count in `requests`, too."""
+    new_connections: int
+    """Connections opened to follow a redirect, because the server had closed the connection before."""
+    repeated: int
+    """Requests after a redirect that were sent once more on such a connection, because the server closed the one
+    before without a response to them. They count once in `requests`.
+    """
     unfollowed: dict[str, int] = field(default_factory=dict)
     """Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or
-    `other_port`, `no_location`, `bad_location`, `closed` by the server.
+    `other_port`, `no_location`, `bad_location`, `closed` by the server while no other connection could be had, and
+    with HTTP/3.
     """
 
 
@@ -1483,6 +1512,8 @@ class ResultDocument:
     """Counts of the simulated links and device in a simulated trial."""
     machine: MachineResult | None = None
     """Load on the tester's machine from other processes; absent in a simulated trial."""
+    cleared: ClearedResult | None = None
+    """Since when the numbers count, if counters were set to zero during the trial."""
     rate_changes: list[RateChange] = field(default_factory=list)
     """Rate changes during the trial, in order. `requested_pps` keeps the profile's value."""
     field_programs: str | None = None
@@ -1518,7 +1549,7 @@ class SessionResult:
     failed: dict[str, int]
     """Sessions that failed, by reason."""
     failed_ratio: float
-    """Failed sessions / `attempted`."""
+    """Failed sessions / `attempted`, to which `open_at_clear` is added."""
     active: int
     """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
@@ -1551,10 +1582,16 @@ class SessionResult:
     """
     withheld: int | None = None
     """Sessions due but not opened because `concurrent` were open. Absent for servers."""
+    attempted_before_clear: int | None = None
+    """Sessions attempted before counters were set to zero; absent if they were not."""
     unsent_requests: int | None = None
     """Requests due but not sent because no session was free for them: with `late_requests: send` those that still
     wait, negative in an interval that caught up with an earlier one; otherwise those left out, found when a session
     was free again, or at the end. Only with `request_rate`.
+    """
+    open_at_clear: int | None = None
+    """Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`,
+    but in the counts of how sessions ended.
     """
     active_max_at_least: int | None = None
     """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
@@ -1603,7 +1640,7 @@ class SideDetails:
     failed: dict[str, int]
     """Sessions that failed, by reason."""
     failed_ratio: float
-    """Failed sessions / `attempted`."""
+    """Failed sessions / `attempted`, to which `open_at_clear` is added."""
     active: int
     """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
@@ -1628,6 +1665,10 @@ class SideDetails:
     """Application bits sent and acknowledged per second while load was offered; over UDP, sent."""
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
+    open_at_clear: int | None = None
+    """Sessions that were open when counters were set to zero; absent if they were not. They are not in `attempted`,
+    but in the counts of how sessions ended.
+    """
     active_max_at_least: int | None = None
     """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
     unasked: int | None = None
@@ -1676,6 +1717,8 @@ class SideDetails:
     """WebSocket. Absent without upgrades."""
     grpc: GrpcResult | None = None
     """gRPC. Absent without calls."""
+    stamp: StampResult | None = None
+    """STAMP. Absent without test packets."""
     tls: list[TlsResult] = field(default_factory=list)
     """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)
@@ -1723,6 +1766,60 @@ class SpreadResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StampResult:
+    """STAMP of one side. Test packets count as `requests`, their first replies as `transactions`; `ttlb_ns` is the
+    round trip with the reflector's own time.
+    """
+
+    sent: int
+    """Test packets sent (clients), replies sent (servers)."""
+    received: int
+    """Test packets with a reply in time (clients), test packets received (servers)."""
+    lost: int | None = None
+    """Test packets without a reply in time. `sent` is `received` + `lost` + the packets whose time was not over.
+    Clients only.
+    """
+    loss_ratio: float | None = None
+    """`lost` / (`received` + `lost`). Clients only."""
+    lost_to_reflector: int | None = None
+    """Lost test packets that did not reach the reflector, of sessions that are over: up to the last reply of each.
+    Only with `reflector: stateful`.
+    """
+    lost_from_reflector: int | None = None
+    """Lost test packets whose reply was lost, of sessions that are over: up to the last reply of each. Only with
+    `reflector: stateful`.
+    """
+    duplicates: int | None = None
+    """Replies beyond the first to a packet. Clients only."""
+    reordered: int | None = None
+    """Replies to a packet sent before one that had a reply already. Clients only."""
+    late: int | None = None
+    """Replies to packets that count as lost. Clients only."""
+    untimed: int | None = None
+    """Replies with impossible times: a reflector that sends before it receives, or has a packet for longer than it
+    was away. Absent if none.
+    """
+    dropped: dict[str, int] = field(default_factory=dict)
+    """Datagrams that are no part of a session, by reason: `malformed`, `short`, `unauthentic`, `reflected`,
+    `sessions`, `foreign`.
+    """
+    round_trip_ns: LatencyResult | None = None
+    """Round trips without the reflector's own time."""
+    reflector_ns: LatencyResult | None = None
+    """Time from a packet's arrival at the reflector to the reply's departure, by the reflector's clock."""
+    to_reflector_ns: LatencyResult | None = None
+    """Delays from sender to reflector. Absent unless both ends run here, with one clock."""
+    from_reflector_ns: LatencyResult | None = None
+    """Delays from reflector to sender. Absent unless both ends run here, with one clock."""
+    round_trip_jitter_ns: LatencyResult | None = None
+    """Differences of the round trips of neighbouring packets of a session (RFC 3393), without their sign."""
+    to_reflector_jitter_ns: LatencyResult | None = None
+    """Differences of their delays to the reflector. The offset of the clocks does not change them."""
+    from_reflector_jitter_ns: LatencyResult | None = None
+    """Differences of their delays from the reflector. The offset of the clocks does not change them."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StampsResult:
     """Arrival times of frames that did not come from the worker that took them in."""
 
@@ -1752,6 +1849,12 @@ class StreamResult:
     """
     removed_s: float | None = None
     """When it was removed from the running trial, s since traffic started."""
+    tx_before_clear: int | None = None
+    """Packets sent before counters were set to zero; absent if they were not. They are in no other number."""
+    rx_before_clear: int | None = None
+    """Packets sent before counters were set to zero that arrived later; absent if they were not, and of packets
+    counted by a mark, which carry no time. They are in no other number of the stream; ports count them.
+    """
     rx: int | None = None
     """Packets received, without duplicates; packets counted by a mark include duplicates."""
     rx_bytes: int | None = None
@@ -1826,7 +1929,7 @@ class TlsResult:
     group: str
     """Key exchange; empty if there was none."""
     alpn: str
-    """Application protocol agreed on (ALPN), such as `h2`; empty if none, `other` if it is not a common one."""
+    """Application protocol agreed on (ALPN), such as `h2`; empty if none."""
     resumed: bool
     """Whether an earlier session was resumed."""
     handshakes: int

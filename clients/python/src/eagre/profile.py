@@ -203,10 +203,10 @@ class Punt(Written):
 
 @dataclass(kw_only=True)
 class Dhcp(Written):
-    """DHCP clients behind a port (RFC 2131), each with its own MAC address, in the VLANs of the port. They get
-    their addresses before traffic starts, renew them while it runs, and release them at the end. Streams with
-    'from_host: dhcp' and sessions with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of the
-    client, from 0.
+    """DHCP clients behind a port (RFC 2131), each with its own MAC address, in the VLANs of the port or in its own.
+    They get their addresses before traffic starts, renew them while it runs, and release them at the end. Streams
+    with 'from_host: dhcp' and sessions with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of
+    the client, from 0; '{outer}' and '{inner}' are its VLANs.
     """
 
     clients: int
@@ -225,6 +225,8 @@ class Dhcp(Written):
     """
     mac: str | None = None
     """MAC address of the first client; each other has the next. Default: made from the port's."""
+    vlans: ClientVlans | Mapping[str, Any] | None = None
+    """VLANs of each client. Default: the port's."""
     check: bool | None = None
     """Whether each client probes for a new address before it uses it (RFC 2131 section 4.4.1), and declines one
     that a neighbour has. That takes 1 s. 'eagre bench dhcp' disables it.
@@ -246,12 +248,26 @@ class Dhcp(Written):
 
 
 @dataclass(kw_only=True)
+class ClientVlans(Written):
+    """VLANs of which each client has its own, like subscribers of an access network (1:1 VLANs, TR-101): those from
+    the first inner one to the last in the first outer one, then in the next.
+    """
+
+    inner: int | float | str
+    """Inner VLANs."""
+    outer: int | float | str | None = None
+    """Outer VLANs (IEEE 802.1ad). Default: none, clients have a single VLAN."""
+    vlan_type: str | None = None
+    """Type of the outermost tag. Default: 0x88a8 for the outer of two, 0x8100 for a single one."""
+
+
+@dataclass(kw_only=True)
 class Dhcpv6(Written):
     """DHCPv6 clients behind a port (RFC 8415), each with its own MAC address, from which its DUID and its
-    link-local address are derived, in the VLANs of the port. They get their leases before traffic starts, renew
-    them while it runs, and release them at the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions
-    with 'addresses: dhcp' and servers of IPv6, use the addresses. Their router is the one that advertises itself;
-    without any, the port's gateway.
+    link-local address are derived, in the VLANs of the port or in its own. They get their leases before traffic
+    starts, renew them while it runs, and release them at the end. Streams with 'from_host: dhcp' and an ipv6
+    header, and sessions with 'addresses: dhcp' and servers of IPv6, use the addresses. Their router is the one that
+    advertises itself; without any, the port's gateway.
     """
 
     clients: int
@@ -268,6 +284,8 @@ class Dhcpv6(Written):
     """MAC address of the first client; each other has the next. Default: made from the port's; the clients of
     'dhcp' have the same.
     """
+    vlans: ClientVlans | Mapping[str, Any] | None = None
+    """VLANs of each client, each of which then looks for a router in its own. Default: the port's."""
     address: Literal["slaac"] | bool | None = None
     """Whether each client requests an address (IA_NA); 'slaac': each makes one from the prefix that a router
     advertises (RFC 4862), without a server.
@@ -286,11 +304,12 @@ class Dhcpv6(Written):
 
 @dataclass(kw_only=True)
 class Pppoe(Written):
-    """PPPoE clients behind a port (RFC 2516), each with its own MAC address, in the VLANs of the port. Before
-    traffic starts each gets a session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP
-    version 2), address (IPCP). They keep their sessions alive while it runs, and end them after it. Streams with
-    'from_host: pppoe' are sent in the sessions, streams with 'to_host: pppoe' to the clients' addresses; sessions
-    whose clients have 'addresses: pppoe' run in them. In texts, '{n}' is the number of the client, from 0.
+    """PPPoE clients behind a port (RFC 2516), each with its own MAC address, in the VLANs of the port or in its
+    own. Before traffic starts each gets a session with an access concentrator: link (LCP), authentication (PAP,
+    CHAP or MS-CHAP version 2), address (IPCP). They keep their sessions alive while it runs, and end them after it.
+    Streams with 'from_host: pppoe' are sent in the sessions, streams with 'to_host: pppoe' to the clients'
+    addresses; sessions whose clients have 'addresses: pppoe' run in them. In texts, '{n}' is the number of the
+    client, from 0; '{outer}' and '{inner}' are its VLANs.
     """
 
     clients: int
@@ -309,6 +328,8 @@ class Pppoe(Written):
     """
     mac: str | None = None
     """MAC address of the first client; each other has the next. Default: made from the port's."""
+    vlans: ClientVlans | Mapping[str, Any] | None = None
+    """VLANs of each client. Default: the port's."""
     service: str | None = None
     """Service to request (Service-Name). Default: any. Default: ."""
     ac: str | None = None
@@ -1224,7 +1245,7 @@ class LoopAddresses(Written):
 
 @dataclass(kw_only=True)
 class SplitBy(Written):
-    """Which hosts are the clients; exactly one of the three."""
+    """Which hosts are the clients, or which capture is the servers'; exactly one of the four."""
 
     clients: str | Sequence[str] | None = None
     """Networks of the clients."""
@@ -1232,6 +1253,11 @@ class SplitBy(Written):
     """MAC addresses of the clients."""
     interface: int | None = None
     """Number of the capture's interface on the clients' side."""
+    other: str | None = None
+    """Capture of the servers' side, relative to the profile, such as the second file of a tap: 'file' has the
+    clients' packets, this one the servers'. Both are sent together, aligned by their times, which must be of one
+    clock.
+    """
 
 
 @dataclass(kw_only=True)
@@ -1565,7 +1591,9 @@ class Sessions(Written):
     udp: Udp | Mapping[str, Any] | None = None
     """UDP options of both ends."""
     quic: Quic | Mapping[str, Any] | None = None
-    """QUIC options of both ends; 'transport: quic' only. HTTP/3 has them in 'http'."""
+    """QUIC options of both ends, with 'transport: quic', WebSocket over HTTP/3 and DNS over it. HTTP/3 has them in
+    'http'.
+    """
     ip: Ip | Mapping[str, Any] | None = None
     """IP options of both ends."""
     mtu: int | None = None
@@ -1810,7 +1838,8 @@ class Server(Written):
     """
     ports: int | float | str | None = None
     """Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853
-    over TLS and QUIC, 443 over HTTPS), 7 for echo, 9 for discard, 19 for chargen, the capture's for pcap.
+    over TLS and QUIC, 443 over HTTPS), 862 for stamp, 7 for echo, 9 for discard, 19 for chargen, the capture's for
+    pcap.
     """
     tcp: Tcp | Mapping[str, Any] | None = None
     """TCP options of servers; override the options for both ends."""
@@ -1842,6 +1871,8 @@ class App(Written):
     """WebSocket."""
     grpc: Grpc | Mapping[str, Any] | None = None
     """gRPC."""
+    stamp: Stamp | Mapping[str, Any] | None = None
+    """STAMP: delay, jitter and loss by test packets, over UDP."""
     bulk: Bulk | Mapping[str, Any] | None = None
     """Bulk transfer in one direction, for goodput; TCP only."""
     program: Program | Mapping[str, Any] | None = None
@@ -1852,7 +1883,7 @@ class App(Written):
     """Several applications by weight."""
 
 
-AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http", "websocket", "grpc"] | App | Mapping[str, Any]'
+AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http", "websocket", "grpc", "stamp"] | App | Mapping[str, Any]'
 """Application on the sessions: its name for the defaults, or a mapping with one application and its options."""
 
 
@@ -1909,8 +1940,8 @@ class Http(Written):
     """
     redirects: int | None = None
     """Maximum number of redirects in a row that clients follow: 301, 302, 303, 307 and 308 to the same server, on
-    the same connection. The request of a redirect that can't be followed fails; 'redirects' of the result counts it
-    by reason. Default: a redirect is a response like others.
+    the same connection, or on a new one if the server closes it. The request of a redirect that can't be followed
+    fails; 'redirects' of the result counts it by reason. Default: a redirect is a response like others.
     """
     cookies: bool | None = None
     """Have each session keep the cookies that servers set, and send them (RFC 6265). Default: false."""
@@ -2144,7 +2175,9 @@ class Dns(Written):
     requests: Literal["endless"] | int | None = None
     """Number of queries in a session, sent in sequence, or by 'streams_per_connection' at a time. Default: 1."""
     streams_per_connection: int | None = None
-    """Number of queries in flight on a connection of QUIC or HTTPS, each on a stream. Default: 1."""
+    """Number of queries in flight on a connection of QUIC or HTTPS, each on a stream; by HTTP/1.1 it is one.
+    Default: 1.
+    """
     think: str | None = None
     """Think time: from a response to the next query; with several streams, once all have a response."""
     recursion: bool | None = None
@@ -2160,6 +2193,11 @@ class Dns(Written):
     padding: bool | None = None
     """Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS,
     QUIC or HTTPS. Emulated servers pad responses to padded queries, to multiples of 468 bytes. Default: false.
+    """
+    version: int | float | str | None = None
+    """Version of HTTP of requests over HTTPS. '1.1': one query at a time. '2'. '3': over QUIC, so over UDP. 'auto':
+    with 'tls' clients offer 2 and 1.1 and follow the server's choice, without it they use 1.1; emulated servers
+    respond in the version of each client. Default: 2.
     """
     method: Literal["GET", "POST"] | None = None
     """Method of requests over HTTPS: POST, or GET, whose responses caches can keep. Emulated servers take both.
@@ -2313,13 +2351,14 @@ class Record(Written):
 
 @dataclass(kw_only=True)
 class Websocket(Written):
-    """WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, or a stream of HTTP/2 opened for it; it carries
-    messages, and is closed by Close frames. Each message of a client is a request.
+    """WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, or a stream of HTTP/2 or HTTP/3 opened for it;
+    it carries messages, and is closed by Close frames. Each message of a client is a request.
     """
 
     version: int | float | str | None = None
-    """Version of HTTP of the upgrade: '1.1', or '2' (RFC 8441): with 'tls' negotiated in the handshake (ALPN),
-    otherwise from the first byte. A connection of HTTP/2 carries one WebSocket. Default: 1.1.
+    """Version of HTTP of the upgrade: '1.1'; '2' (RFC 8441): with 'tls' negotiated in the handshake (ALPN),
+    otherwise from the first byte; or '3' (RFC 9220): over QUIC. A connection of HTTP/2 or HTTP/3 carries one
+    WebSocket. Default: 1.1.
     """
     path: TextOr | None = None
     """Path and query of the upgrade. Default: '/'."""
@@ -2484,6 +2523,35 @@ class Message(Written):
     """File with the bytes, relative to the profile."""
     text: TextOr | None = None
     """Text. Of a client it may differ from session to session; servers do not compare it then."""
+
+
+@dataclass(kw_only=True)
+class Stamp(Written):
+    """STAMP (RFC 8762): a session is a series of test packets from one address and port, which a reflector at the
+    server sends back with its times. Emulated servers are reflectors, for packets of TWAMP Light (RFC 5357,
+    appendix I) of 41 bytes or more, too.
+    """
+
+    packets: Literal["endless"] | int | None = None
+    """Number of test packets in a session. Default: 10."""
+    interval: str | None = None
+    """Interval between the test packets of a session, at most 10s. Default: 100ms; with 'request_rate' of the entry
+    as its turns come.
+    """
+    size: str | None = None
+    """UDP payload of a test packet: 44B, or from 48B on with Extra Padding (RFC 8972); with a key 112B, or from
+    116B on. Default: the shortest.
+    """
+    reflector: Literal["stateless", "stateful"] | None = None
+    """Mode of the reflector, emulated or external. Default: stateless."""
+    timestamps: Literal["ntp", "ptp"] | None = None
+    """Format of this side's timestamps. The other side's is read as it comes. Default: ntp."""
+    wait: str | None = None
+    """Time after which a test packet without a reply counts as lost, at most 10s. Default: 1s."""
+    key: str | None = None
+    """Key of authenticated mode (RFC 8762 section 4.4) that both ends share, 16 to 64 bytes."""
+    key_file: str | None = None
+    """In place of 'key': file with the key, 32 to 128 hexadecimal digits, relative to the profile."""
 
 
 @dataclass(kw_only=True)
@@ -2678,7 +2746,7 @@ class Tls(Written):
     """
     resumption: int | None = None
     """Number of TLS sessions clients keep for resumption. Default: full handshakes only."""
-    verify: Literal["none", "generated"] | Mapping[str, Any] | None = None
+    verify: Literal["none", "nothing", "generated"] | Mapping[str, Any] | None = None
     """Verification of server certificates by clients. Default: 'none'."""
     certificate: Certificate | Mapping[str, Any] | None = None
     """Certificate of the server. Default: one generated for the run."""
@@ -2692,6 +2760,10 @@ class Tls(Written):
     """Certificate of clients, for servers that request one."""
     client_roots: str | None = None
     """File of root certificates (PEM) to verify clients against. Default: clients need no certificate."""
+    key_log: str | None = None
+    """File that the secrets of connections are appended to (RFC 9850), to decrypt captures. Clients write them, or
+    the servers if clients are external. Default: none.
+    """
 
 
 @dataclass(kw_only=True)
@@ -2761,8 +2833,9 @@ class Quic(Written):
     """QUIC of both ends."""
 
     early_data: bool | None = None
-    """Clients that resume a session ('tls: {resumption: …}') send requests in their first packets (0-RTT), where
-    the server has allowed it; emulated servers allow and accept it. Default: false.
+    """Clients that resume a session ('tls: {resumption: …}') send requests, and messages of 'raw' and 'program', in
+    their first packets (0-RTT), where the server has allowed it; emulated servers allow and accept it. Such packets
+    may be replayed. Default: false.
     """
     retry: bool | None = None
     """Emulated servers have clients prove their address first, by a Retry packet (RFC 9000 section 8.1.2). Default:
@@ -2775,6 +2848,14 @@ class Quic(Written):
     datagrams: bool | None = None
     """Send each message of a program in a DATAGRAM frame (RFC 9221), which is not sent again if it is lost, and not
     on a stream. Of 'raw' and 'program'. Default: false.
+    """
+    streams: int | None = None
+    """Number of streams that a client opens at a time, on each of which both ends run their programs. Of 'raw' and
+    'program'. Default: 1.
+    """
+    unidirectional: bool | None = None
+    """Have each end send on its own unidirectional stream, the server's in the order of its client's. Of 'raw' and
+    'program'. Default: false.
     """
 
 

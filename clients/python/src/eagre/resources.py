@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 from eagre.errors import ProblemPlace
 from eagre.outcome import (
     AchievedResult,
+    ClearedResult,
     IntervalDocument,
     IsisLevelCounts,
     LacpResult,
@@ -3235,12 +3236,14 @@ class Together:
 
 @dataclass(frozen=True, kw_only=True)
 class TotalDocument:
-    """Counts since the start of a running trial."""
+    """Counts since the start of a running trial, or since counters were set to zero."""
 
     ports: dict[str, PortResult]
     """Ports by name."""
     streams: dict[str, StreamResult]
     """Streams by name. `lost` includes packets in flight."""
+    cleared: ClearedResult | None = None
+    """Since when they count, if counters were set to zero."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
     """Sums of streams by group and row."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)

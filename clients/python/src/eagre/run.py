@@ -109,7 +109,7 @@ class Run(RunHandle, RunCalls):
         return self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     def protocols(self, *, routes: bool = False, limit: int | None = None) -> ProtocolStates:
-        """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: with routes."""
+        """States of hosts' control protocols: at most `limit` of each kind; `routes`: with routes."""
         return self.client.protocols(self.id, routes=routes, limit=limit)
 
     def change_protocols(

@@ -2,13 +2,13 @@
 
 use super::client::{Client, ClientTally, REQUESTS_MAX, State};
 use super::message::{Draft, MessageType, Reply, option};
+use crate::ClientVlans;
 use crate::frame::{BROADCAST, CLIENT_PORT, Link, Mac, Packet, Received, SERVER_PORT};
 use crate::timing::back_off;
 use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use units::Nanos;
-use wire::Vlans;
 
 /// Messages of one call, so that neither a queue nor a server has more than it can take.
 const AT_ONCE: usize = 64;
@@ -30,7 +30,7 @@ const LEASE_LEAST: u32 = 2;
 /// Information that an access node adds to the messages of a client (RFC 3046).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelayInfo {
-    /// `{n}` stands for the client's number, from 0.
+    /// `{n}` stands for the client's number, from 0, `{outer}` and `{inner}` for its VLANs.
     pub circuit_id: Option<String>,
     /// The same.
     pub remote_id: Option<String>,
@@ -44,7 +44,7 @@ pub struct DhcpConfig {
     /// Hardware address of the first; each other has the next.
     pub mac: Mac,
     /// VLANs they are in, outermost first.
-    pub vlans: Vlans,
+    pub vlans: ClientVlans,
     /// Clients that begin in a second, and that release their addresses at the end; at least 1.
     pub rate: u32,
     /// Clients that wait for an address at a time, at most; at least 1.
@@ -55,7 +55,7 @@ pub struct DhcpConfig {
     pub check: bool,
     /// Whether servers are requested to broadcast their replies.
     pub broadcast: bool,
-    /// Name sent; `{n}` stands for the client's number, from 0.
+    /// Name sent; `{n}` stands for the client's number, from 0, `{outer}` and `{inner}` for its VLANs.
     pub host_name: Option<String>,
     /// Vendor class identifier sent.
     pub vendor_class: Option<String>,
@@ -239,13 +239,13 @@ impl DhcpClients {
     pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
         let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
         let payload = match packet {
-            _ if vlans != self.config.vlans => return false,
             Packet::Dhcp { payload } => payload,
-            Packet::ArpClaim { sender, address } => return self.take_claim(now, sender, address),
+            Packet::ArpClaim { sender, address } => return self.take_claim(now, sender, address, &vlans),
             _ => return false,
         };
         let Some(reply) = Reply::read(payload) else { return false };
-        let Some(index) = self.number_of(reply.client) else { return false };
+        let index = self.number_of(reply.client).filter(|index| self.config.vlans.are_of(*index, &vlans));
+        let Some(index) = index else { return false };
         let client = self.clients[index as usize];
         if client.xid != reply.xid || client.state == State::Waiting {
             return false;
@@ -255,8 +255,11 @@ impl DhcpClients {
     }
 
     /// A neighbour has an address, or is about to.
-    fn take_claim(&mut self, now: Nanos, sender: Mac, address: Ipv4Addr) -> bool {
-        let Some(index) = self.holders.get(&address).copied() else { return false };
+    fn take_claim(&mut self, now: Nanos, sender: Mac, address: Ipv4Addr, vlans: &[u16]) -> bool {
+        let holder = self.holders.get(&address).copied();
+        let Some(index) = holder.filter(|index| self.config.vlans.are_of(*index, vlans)) else {
+            return false;
+        };
         if self.clients[index as usize].state != State::Checking || self.number_of(sender).is_some() {
             return false;
         }
@@ -500,7 +503,7 @@ impl DhcpClients {
             State::Checking => {
                 self.clients[index as usize].sent += 1;
                 self.set(index, State::Checking, now.saturating_add(PROBE_EVERY));
-                Some(Link::arp_probe(self.mac_of(index), &self.config.vlans, client.ip))
+                Some(Link::arp_probe(self.mac_of(index), &self.config.vlans.of(index), client.ip))
             }
             State::Declining => {
                 let frame = self.decline_of(index);
@@ -606,7 +609,7 @@ impl DhcpClients {
         let mut draft = Draft::new(kind, self.mac_of(index), client.xid, secs);
         if let Some(id) = &config.client_id {
             // Of no hardware type (RFC 2132 section 9.14).
-            draft.option(option::CLIENT_ID, &[&[0], numbered(id, index).as_bytes()].concat());
+            draft.option(option::CLIENT_ID, &[&[0], config.vlans.text(id, index).as_bytes()].concat());
         }
         // Neither asks for anything (RFC 2131 table 5).
         if matches!(kind, MessageType::Release | MessageType::Decline) {
@@ -618,7 +621,7 @@ impl DhcpClients {
         draft.option(option::MAX_SIZE, &MESSAGE_MAX.to_be_bytes());
         draft.option(option::PARAMETERS, &[&ASKED[..], &config.ask_for].concat());
         if let Some(name) = &config.host_name {
-            draft.option(option::HOST_NAME, numbered(name, index).as_bytes());
+            draft.option(option::HOST_NAME, config.vlans.text(name, index).as_bytes());
         }
         if let Some(class) = &config.vendor_class {
             draft.option(option::VENDOR_CLASS, class.as_bytes());
@@ -632,7 +635,7 @@ impl DhcpClients {
         let RelayInfo { circuit_id, remote_id } = &self.config.relay;
         let mut information = Vec::new();
         for (number, id) in [(CIRCUIT_ID, circuit_id), (REMOTE_ID, remote_id)] {
-            let Some(id) = id.as_ref().map(|id| numbered(id, index)) else { continue };
+            let Some(id) = id.as_ref().map(|id| self.config.vlans.text(id, index)) else { continue };
             let id = &id.as_bytes()[..id.len().min(120)];
             information.extend([number, id.len() as u8]);
             information.extend(id);
@@ -641,13 +644,14 @@ impl DhcpClients {
     }
 
     fn to_all(&self, index: u32, from: Ipv4Addr, draft: Draft) -> Vec<u8> {
-        let link = Link { from: self.mac_of(index), to: BROADCAST, vlans: &self.config.vlans };
+        let link = Link { from: self.mac_of(index), to: BROADCAST, vlans: &self.config.vlans.of(index) };
         link.udp((from, CLIENT_PORT), (Ipv4Addr::BROADCAST, SERVER_PORT), &draft.finish())
     }
 
     fn to_server(&self, index: u32, draft: Draft) -> Vec<u8> {
         let client = &self.clients[index as usize];
-        let link = Link { from: self.mac_of(index), to: client.server_mac, vlans: &self.config.vlans };
+        let link =
+            Link { from: self.mac_of(index), to: client.server_mac, vlans: &self.config.vlans.of(index) };
         link.udp((client.ip, CLIENT_PORT), (client.server, SERVER_PORT), &draft.finish())
     }
 
@@ -754,11 +758,6 @@ impl DhcpClients {
         }
         self.set(index, State::Bound, due);
     }
-}
-
-/// `{n}` in a text is a client's number.
-fn numbered(text: &str, client: u32) -> String {
-    text.replace("{n}", &client.to_string())
 }
 
 #[cfg(test)]

@@ -3,11 +3,11 @@
 use super::client::{Client, ClientTally6, State};
 use super::message::{Association, Draft, Message6, MessageType6, Value, option, status};
 use crate::frame::{Link, Mac, Packet, Received, link_local};
+use crate::vlans::ClientVlans;
 use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use units::Nanos;
-use wire::Vlans;
 
 /// Messages of one call, so that neither a queue nor a server has more than it can take.
 const AT_ONCE: usize = 64;
@@ -32,8 +32,8 @@ pub struct Dhcp6Config {
     pub clients: u32,
     /// Hardware address of the first; each other has the next. DUID and link-local address follow from it.
     pub mac: Mac,
-    /// VLANs they are in, outermost first.
-    pub vlans: Vlans,
+    /// VLANs they are in.
+    pub vlans: ClientVlans,
     /// Clients that begin in a second, and that release at the end; at least 1.
     pub rate: u32,
     /// Maximum number of clients that wait for a reply at a time; at least 1.
@@ -235,13 +235,10 @@ impl Dhcp6Clients {
 
     /// Looks at a received frame; returns whether it was for a client.
     pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        let Some(received) = Received::read(frame).filter(|received| received.vlans == self.config.vlans)
-        else {
-            return false;
-        };
-        match received.packet {
-            Packet::Dhcp6 { payload } => self.take_message(now, payload),
-            Packet::Claim { target } => self.take_claim(now, received.from, target),
+        let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
+        match packet {
+            Packet::Dhcp6 { payload } => self.take_message(now, &vlans, payload),
+            Packet::Claim { target } => self.take_claim(now, from, &vlans, target),
             _ => false,
         }
     }
@@ -306,8 +303,11 @@ impl Dhcp6Clients {
     }
 
     /// A neighbour announces that it has an address, or is about to use it.
-    fn take_claim(&mut self, now: Nanos, from: Mac, target: Ipv6Addr) -> bool {
-        let Some(index) = self.holders.get(&target).copied() else { return false };
+    fn take_claim(&mut self, now: Nanos, from: Mac, vlans: &[u16], target: Ipv6Addr) -> bool {
+        let holder = self.holders.get(&target).copied();
+        let Some(index) = holder.filter(|index| self.config.vlans.are_of(*index, vlans)) else {
+            return false;
+        };
         if self.clients[index as usize].state != State::Checking || self.number_of(from).is_some() {
             return false;
         }
@@ -321,9 +321,10 @@ impl Dhcp6Clients {
         true
     }
 
-    fn take_message(&mut self, now: Nanos, payload: &[u8]) -> bool {
+    fn take_message(&mut self, now: Nanos, vlans: &[u16], payload: &[u8]) -> bool {
         let Some(message) = Message6::read(payload) else { return false };
-        let Some(index) = self.number_of(message.client) else { return false };
+        let to = self.number_of(message.client);
+        let Some(index) = to.filter(|index| self.config.vlans.are_of(*index, vlans)) else { return false };
         let client = self.clients[index as usize];
         if client.xid != message.xid || client.state.message(0).is_none() {
             return false;
@@ -360,15 +361,20 @@ impl Dhcp6Clients {
         (0..self.config.clients).filter_map(|index| self.lease(index))
     }
 
-    /// The hardware address of the client that has `ip`, as its lease or as its link-local address.
-    pub fn mac_of_ip(&self, ip: Ipv6Addr) -> Option<Mac> {
+    /// The client that has `ip`, as its lease or as its link-local address.
+    pub fn client_of_ip(&self, ip: Ipv6Addr) -> Option<u32> {
         if ip.is_unicast_link_local() {
             let [.., a, b, c, _, _, d, e, f] = ip.octets();
             let mac = [a ^ 2, b, c, d, e, f];
-            return self.number_of(mac).filter(|_| link_local(mac) == ip).map(|_| mac);
+            return self.number_of(mac).filter(|_| link_local(mac) == ip);
         }
-        let has_it = |index: &&u32| self.clients[**index as usize].state.has_lease();
-        self.holders.get(&ip).filter(has_it).map(|index| self.mac_of(*index))
+        let has_it = |index: &u32| self.clients[*index as usize].state.has_lease();
+        self.holders.get(&ip).copied().filter(has_it)
+    }
+
+    /// The hardware address of the client that has `ip`, as its lease or as its link-local address.
+    pub fn mac_of_ip(&self, ip: Ipv6Addr) -> Option<Mac> {
+        self.client_of_ip(ip).map(|index| self.mac_of(index))
     }
 
     /// Ends the search for servers: those without give up, the others keep what they have, also what they are still
@@ -665,7 +671,7 @@ impl Dhcp6Clients {
         client.sent = 1;
         let ip = client.ip;
         self.set(index, State::Checking, now.saturating_add(CHECK_FOR));
-        Some(Link::probe(self.mac_of(index), &self.config.vlans, ip))
+        Some(Link::probe(self.mac_of(index), &self.config.vlans.of(index), ip))
     }
 
     /// No reply arrived after the last retransmission.
@@ -737,7 +743,7 @@ impl Dhcp6Clients {
         if kind == MessageType6::Solicit && self.config.rapid_commit {
             draft.option(option::RAPID_COMMIT, &[]);
         }
-        Link::dhcp6(mac, &self.config.vlans, &draft.finish())
+        Link::dhcp6(mac, &self.config.vlans.of(index), &draft.finish())
     }
 
     /// Counts a message of a client or to it.

@@ -7,13 +7,13 @@ mod link;
 use super::client::{Client, Layer, PppoeFailure, PppoeMethod, PppoeTally, State};
 use super::negotiation::{REQUESTS_MAX, Step};
 use super::packet::{Control, code, protocol};
+use crate::ClientVlans;
 use crate::frame::{Link, Mac, Packet, Received};
 use crate::timing::back_off;
 use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use units::Nanos;
-use wire::Vlans;
 
 /// Clients that act in one call, so that neither a queue nor a peer has more than it can take.
 const AT_ONCE: usize = 64;
@@ -35,7 +35,7 @@ pub struct PppoeConfig {
     /// Hardware address of the first; each other has the next.
     pub mac: Mac,
     /// VLANs they are in, outermost first.
-    pub vlans: Vlans,
+    pub vlans: ClientVlans,
     /// Clients that begin in a second, and that end their sessions at the end; at least 1.
     pub rate: u32,
     /// Clients that are on their way at a time, at most; at least 1.
@@ -46,7 +46,7 @@ pub struct PppoeConfig {
     pub service: String,
     /// The access concentrator to use; `None` is the first that replies.
     pub ac: Option<String>,
-    /// User's name; `{n}` stands for the client's number, from 0.
+    /// User's name; `{n}` stands for the client's number, from 0, `{outer}` and `{inner}` for its VLANs.
     pub user: String,
     /// Password, `{n}` as above.
     pub password: String,
@@ -291,7 +291,7 @@ impl PppoeClients {
             return false;
         };
         let to = frame.first_chunk().and_then(|mac| self.number_of(*mac));
-        let Some(index) = to.filter(|_| vlans == self.config.vlans) else { return false };
+        let Some(index) = to.filter(|index| self.config.vlans.are_of(*index, &vlans)) else { return false };
         let is_taken = if discovery {
             self.discover(now, index, from, &pppoe)
         } else {
@@ -431,7 +431,8 @@ impl PppoeClients {
 
     /// Name and password of a client.
     pub fn credentials(&self, client: u32) -> (String, String) {
-        (numbered(&self.config.user, client), numbered(&self.config.password, client))
+        let text = |text: &String| self.config.vlans.text(text, client);
+        (text(&self.config.user), text(&self.config.password))
     }
 
     fn session(&self, index: u32) -> Option<PppoeSession> {
@@ -687,7 +688,7 @@ impl PppoeClients {
     /// Sends a control packet in a client's session.
     fn say(&mut self, index: u32, protocol: u16, packet: Control<'_>) {
         let client = &self.clients[index as usize];
-        let link = Link { from: self.mac_of(index), to: client.ac, vlans: &self.config.vlans };
+        let link = Link { from: self.mac_of(index), to: client.ac, vlans: &self.config.vlans.of(index) };
         self.outbox.push(link.pppoe_session(client.session, &packet.with_protocol(protocol)));
     }
 
@@ -699,11 +700,6 @@ impl PppoeClients {
             self.message = Some(clean.trim().to_owned());
         }
     }
-}
-
-/// `{n}` in a text is a client's number.
-fn numbered(text: &str, client: u32) -> String {
-    text.replace("{n}", &client.to_string())
 }
 
 #[cfg(test)]

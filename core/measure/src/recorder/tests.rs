@@ -188,3 +188,35 @@ proptest! {
         prop_assert_eq!(format!("{together:?}"), format!("{one_by_one:?}"));
     }
 }
+
+/// Counters are set to zero while packets are under way: they do not count, and none is missing.
+#[test]
+fn packets_sent_before_counters_were_set_to_zero_are_passed() {
+    let mut recorder = Recorder::new(Table::new(1, Some(Scale::FINE)), 1);
+    let one = |sequence, latency| Arrival { sequence, latency, bytes: 64, ..Arrival::default() };
+    // Sent at 10, 20, ... and 30 ns under way.
+    for n in 0..5u32 {
+        recorder.record(&[one(n, 30)], Nanos(40 + 10 * u64::from(n)));
+    }
+    let mut before = Table::new(1, Some(Scale::FINE));
+    recorder.swap(&mut before);
+    recorder.begin_anew(Nanos(80));
+    assert_eq!(before.counts(0).received, 5);
+    // 5 and 6 were sent at 60 and 70, before; 6 is lost, 7 was sent at 80. 5 comes after it.
+    assert!(!recorder.is_before(&one(7, 30), Nanos(110)) && recorder.is_before(&one(5, 60), Nanos(120)));
+    recorder.record(&[one(7, 30)], Nanos(110));
+    recorder.pass(&one(5, 60), Nanos(120));
+    recorder.pass(&one(5, 60), Nanos(120));
+    recorder.record(&[one(8, 40)], Nanos(130));
+    let mut after = Table::new(1, Some(Scale::FINE));
+    recorder.swap(&mut after);
+    let counts = after.counts(0);
+    assert_eq!((counts.received, counts.duplicates, counts.reordered, counts.missed), (2, 0, 0, 0));
+    assert_eq!((counts.latency.samples, counts.latency.min, counts.latency.max), (2, 30, 40));
+    assert_eq!((counts.delay_change.samples, counts.interarrival.samples), (1, 1));
+    assert_eq!(counts.interarrival.mean(), Some(20.0), "from the first that counts");
+    assert_eq!(recorder.expected(0), 9, "numbers continue");
+    let mut spans = Spans::new(1, 1);
+    spans.add(0, &after);
+    assert_eq!(spans.of(0).map(|span| (span.first, span.last)), Some((Nanos(110), Nanos(130))));
+}

@@ -5,6 +5,7 @@ use crate::document::dns::DnsDoc;
 use crate::document::grpc::GrpcDoc;
 use crate::document::http::HttpDoc;
 use crate::document::quantity::{Bytes, DelayText, Duration, Name, PortRange};
+use crate::document::stamp::StampDoc;
 use crate::document::vary::Weight;
 use crate::document::websocket::WebsocketDoc;
 use indexmap::IndexMap;
@@ -38,6 +39,8 @@ pub enum AppWord {
     Websocket,
     /// gRPC: unary calls.
     Grpc,
+    /// STAMP: test packets, which the server reflects.
+    Stamp,
 }
 
 /// One application.
@@ -57,6 +60,8 @@ pub struct AppKeys {
     pub websocket: Option<WebsocketDoc>,
     /// gRPC.
     pub grpc: Option<GrpcDoc>,
+    /// STAMP: delay, jitter and loss by test packets, over UDP.
+    pub stamp: Option<StampDoc>,
     /// Bulk transfer in one direction, for goodput; TCP only.
     pub bulk: Option<BulkDoc>,
     /// A program for each end.

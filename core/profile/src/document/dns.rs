@@ -3,10 +3,11 @@
 use crate::document::OneOrMany;
 use crate::document::app::{once, weight_one};
 use crate::document::content::{TextDoc, TimesDoc};
-use crate::document::quantity::{Bytes, DelayText, Duration, Hex, Ip};
+use crate::document::quantity::{Bytes, DelayText, Duration, Hex, HttpVersionText, Ip};
 use crate::document::vary::{OrderDoc, Weight};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use session::plan::HttpVersion;
 use std::borrow::Cow;
 
 /// DNS, over UDP unless the entry's transport is TCP, QUIC or HTTPS.
@@ -27,7 +28,7 @@ pub struct DnsDoc {
     pub order: OrderDoc,
     /// Number of queries in a session, sent in sequence, or by 'streams_per_connection' at a time. Default: 1.
     pub requests: Option<TimesDoc>,
-    /// Number of queries in flight on a connection of QUIC or HTTPS, each on a stream. Default: 1.
+    /// Number of queries in flight on a connection of QUIC or HTTPS, each on a stream; by HTTP/1.1 it is one. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub streams_per_connection: Option<u16>,
     /// Think time: from a response to the next query; with several streams, once all have a response.
@@ -46,6 +47,9 @@ pub struct DnsDoc {
     /// Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS, QUIC or HTTPS. Emulated servers
     /// pad responses to padded queries, to multiples of 468 bytes. Default: false.
     pub padding: Option<bool>,
+    /// Version of HTTP of requests over HTTPS. '1.1': one query at a time. '2'. '3': over QUIC, so over UDP. 'auto': with 'tls' clients offer 2 and
+    /// 1.1 and follow the server's choice, without it they use 1.1; emulated servers respond in the version of each client. Default: 2.
+    pub version: Option<HttpVersionText>,
     /// Method of requests over HTTPS: POST, or GET, whose responses caches can keep. Emulated servers take both. Default: POST.
     pub method: Option<DnsMethodDoc>,
     /// Path of requests over HTTPS; a GET has the query behind it. Default: /dns-query.
@@ -62,6 +66,11 @@ pub struct DnsDoc {
 }
 
 impl DnsDoc {
+    /// Version of HTTP of requests over HTTPS.
+    pub fn version(&self) -> HttpVersion {
+        self.version.as_ref().map_or(HttpVersion::Two, |version| version.0)
+    }
+
     /// Queries of a session; `None` is without end.
     pub fn times(&self) -> Option<u32> {
         self.requests.unwrap_or_else(once).times()

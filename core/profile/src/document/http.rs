@@ -25,7 +25,8 @@ pub struct HttpDoc {
     /// Have clients open their next connections by HTTP/3 where a response announces it (Alt-Svc, RFC 7838). With 'version: auto' and
     /// 'tls'. Default: false.
     pub alt_svc: Option<bool>,
-    /// Maximum number of redirects in a row that clients follow: 301, 302, 303, 307 and 308 to the same server, on the same connection.
+    /// Maximum number of redirects in a row that clients follow: 301, 302, 303, 307 and 308 to the same server, on the same connection, or
+    /// on a new one if the server closes it.
     /// The request of a redirect that can't be followed fails; 'redirects' of the result counts it by reason. Default: a redirect is a
     /// response like others.
     #[schemars(range(min = 1, max = 1_000))]

@@ -4,22 +4,17 @@
 //! Front doors build a [`Document`] and print it with [`Document::to_yaml`]; its text is loaded like any other.
 
 pub(crate) mod app;
-pub(crate) mod bgp;
 pub(crate) mod clients;
 pub(crate) mod content;
 pub(crate) mod dns;
 pub(crate) mod end_tunnel;
+pub(crate) mod flap;
 pub(crate) mod frame;
 pub(crate) mod grpc;
 pub(crate) mod http;
-pub(crate) mod isis;
-pub(crate) mod lacp;
-pub(crate) mod lldp;
 pub(crate) mod options;
-pub(crate) mod ospf;
 pub(crate) mod packet;
 pub(crate) mod pattern;
-pub(crate) mod pppoe;
 mod print;
 pub(crate) mod protocol;
 pub(crate) mod punt;
@@ -28,29 +23,24 @@ pub(crate) mod replay;
 pub(crate) mod session;
 pub(crate) mod session_text;
 pub(crate) mod size;
+pub(crate) mod stamp;
 pub(crate) mod tls;
 pub(crate) mod topology;
 pub(crate) mod vary;
-pub(crate) mod vrrp;
 pub(crate) mod websocket;
 
 pub use self::app::*;
-pub use self::bgp::*;
 pub use self::clients::*;
 pub use self::content::*;
 pub use self::dns::*;
 pub use self::end_tunnel::*;
+pub use self::flap::*;
 pub use self::frame::*;
 pub use self::grpc::*;
 pub use self::http::*;
-pub use self::isis::*;
-pub use self::lacp::*;
-pub use self::lldp::*;
 pub use self::options::*;
-pub use self::ospf::*;
 pub use self::packet::{Content, FieldValue, PacketElement};
 pub use self::pattern::*;
-pub use self::pppoe::*;
 pub use self::protocol::*;
 pub use self::punt::*;
 pub use self::quantity::*;
@@ -58,13 +48,16 @@ pub use self::replay::*;
 pub use self::session::*;
 pub use self::session_text::{AddressText, OpenText, print_session_rate, session_rate};
 pub use self::size::*;
+pub use self::stamp::*;
 pub use self::tls::*;
 pub use self::topology::*;
 pub use self::vary::*;
-pub use self::vrrp::*;
 pub use self::websocket::*;
+pub use crate::protocols::documents::*;
 
+use crate::frr::FrrDaemon;
 use crate::plan::{OnAgentLoss, Polling};
+use crate::protocols::PortPart;
 use indexmap::IndexMap;
 use schemars::{
     JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings, transform::transform_subschemas,
@@ -112,11 +105,37 @@ pub struct Document {
     pub sim: SimDoc,
 }
 
+/// The document of a port: the keys of `last` come after the keys of protocols.
+macro_rules! port_document {
+    (
+        [$($(#[doc = $about:literal])* $key:ident: $part:ident => $plan:ident;)*]
+        $(#[doc = $port_about:literal])* pub struct PortDoc { $($first:tt)* } last { $($last:tt)* }
+    ) => {
+        $(#[doc = $port_about])*
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        #[schemars(rename = "Port")]
+        pub struct PortDoc {
+            $($first)*
+            $($(#[doc = $about])* pub $key: Option<$part>,)*
+            $($last)*
+        }
+
+        impl PortDoc {
+            /// FRRouting's daemons of its protocols.
+            pub(crate) const FRR: &'static [&'static [FrrDaemon]] = &[$(<$part as PortPart>::FRR),*];
+
+            /// Leaves all protocols out.
+            fn silence(&mut self) {
+                $(self.$key = None;)*
+            }
+        }
+    };
+}
+
+crate::protocols::with_protocols! { port_document! {
 /// A port and the hosts emulated behind it. The keys 'ip', 'gateway', 'mac' and 'vlan' define the first host, which
 /// has the port's name.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "Port")]
 pub struct PortDoc {
     /// Device: 'veth0', 'afxdp:veth0', 'xdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …
     #[schemars(length(min = 1))]
@@ -157,32 +176,14 @@ pub struct PortDoc {
     /// Let a network namespace be the control plane of the port's hosts: programs in it exchange routes and leases with
     /// the device through this port. '{}' is a new namespace and all control protocols.
     pub punt: Option<PuntDoc>,
-    /// DHCP clients behind the port, besides its hosts.
-    pub dhcp: Option<DhcpDoc>,
-    /// DHCPv6 clients behind the port, besides its hosts. Those of 'dhcp' with the same MAC address are the same hosts.
-    pub dhcpv6: Option<Dhcpv6Doc>,
-    /// PPPoE clients behind the port, besides its hosts.
-    pub pppoe: Option<PppoeDoc>,
-    /// Multicast groups that the port's first host joins.
-    pub multicast: Option<MulticastDoc>,
-    /// Data that the port's hosts advertise by LLDP, and whether neighbours are listed. '{}' is an agent with all
-    /// defaults.
-    pub lldp: Option<LldpDoc>,
-    /// LAG that the port joins by LACP. '{}' is the LAG 'lag', with all defaults.
-    pub lacp: Option<LacpDoc>,
-    /// BGP sessions of the port's hosts with the device, and the routes they advertise.
-    pub bgp: Option<BgpDoc>,
-    /// OSPF routers among the port's hosts, with adjacencies to the device, and the routes they advertise.
-    pub ospf: Option<OspfDoc>,
-    /// IS-IS routers among the port's hosts, with adjacencies to the device, and the routes they advertise.
-    pub isis: Option<IsisDoc>,
-    /// Virtual routers among the port's hosts, which elect an Active router with the device's by VRRP.
-    pub vrrp: Option<VrrpDoc>,
+}
+last {
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     /// 6815): use it only in a lab.
     #[serde(default)]
     pub allow_default_route: bool,
 }
+} }
 
 impl PortDoc {
     /// A port with default settings.
@@ -192,34 +193,10 @@ impl PortDoc {
 
     /// The same port with hosts that reply to requests, and send nothing by themselves.
     #[must_use]
-    pub fn listening(self) -> Self {
-        // Each field is named: one that makes hosts speak is not to be forgotten.
-        Self {
-            device: self.device,
-            ip: self.ip,
-            gateway: self.gateway,
-            gateway_mac: self.gateway_mac,
-            mac: self.mac,
-            vlan: self.vlan,
-            vlan_type: self.vlan_type,
-            hosts: self.hosts,
-            speed: self.speed,
-            checksum: self.checksum,
-            capture: self.capture,
-            punt: None,
-            dhcp: None,
-            dhcpv6: None,
-            pppoe: None,
-            multicast: None,
-            lldp: None,
-            lacp: None,
-            bgp: None,
-            ospf: None,
-            isis: None,
-            vrrp: None,
-            timestamps: self.timestamps,
-            allow_default_route: self.allow_default_route,
-        }
+    pub fn listening(mut self) -> Self {
+        self.silence();
+        self.punt = None;
+        self
     }
 }
 
@@ -756,11 +733,15 @@ pub(crate) fn referred<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value>
 
 /// JSON Schema (draft 2020-12) of the profile.
 ///
-/// Texts with a special syntax carry a `format`: `rate`, `duration`, `frame-length`, `ip-prefix` and so on.
+/// Texts with a special syntax carry a `format`: `rate`, `duration`, `frame-length`, `ip-prefix` and so on. It is read from a file
+/// that the test `reference` writes from the types: a program that has the file needs nothing that makes schemas.
 pub fn schema() -> &'static Value {
-    static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<Document>);
+    static SCHEMA: LazyLock<Value> = LazyLock::new(|| serde_json::from_str(SCHEMA_TEXT).unwrap_or_default());
     &SCHEMA
 }
+
+/// The text of [`schema`].
+pub const SCHEMA_TEXT: &str = include_str!("../../schema.json");
 
 /// JSON Schema (draft 2020-12) of a document that is read as profiles are.
 pub(crate) fn schema_of<T: JsonSchema>() -> Value {

@@ -112,8 +112,8 @@ pub struct UdpDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Quic")]
 pub struct QuicDoc {
-    /// Clients that resume a session ('tls: {resumption: …}') send requests in their first packets (0-RTT), where the server has allowed
-    /// it; emulated servers allow and accept it. Default: false.
+    /// Clients that resume a session ('tls: {resumption: …}') send requests, and messages of 'raw' and 'program', in their first packets
+    /// (0-RTT), where the server has allowed it; emulated servers allow and accept it. Such packets may be replayed. Default: false.
     pub early_data: Option<bool>,
     /// Emulated servers have clients prove their address first, by a Retry packet (RFC 9000 section 8.1.2). Default: false.
     pub retry: Option<bool>,
@@ -125,6 +125,12 @@ pub struct QuicDoc {
     /// Send each message of a program in a DATAGRAM frame (RFC 9221), which is not sent again if it is lost, and not on a stream. Of 'raw' and
     /// 'program'. Default: false.
     pub datagrams: Option<bool>,
+    /// Number of streams that a client opens at a time, on each of which both ends run their programs. Of 'raw' and 'program'. Default: 1.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub streams: Option<u16>,
+    /// Have each end send on its own unidirectional stream, the server's in the order of its client's. Of 'raw' and 'program'.
+    /// Default: false.
+    pub unidirectional: Option<bool>,
 }
 
 /// IP of one end or of both.

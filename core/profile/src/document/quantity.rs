@@ -5,22 +5,32 @@ use crate::condition::Condition;
 use crate::document::session_text::{
     AddressText, EndText, OpenText, bytes_range, delay, factor, open_rate, port_range, print_bytes_range,
     print_delay, print_factor, print_limit, print_open_rate, print_port_range, print_session_rate,
-    print_time_wait, session_rate, time_limit, time_wait, tls_version,
+    print_time_wait, session_rate, time_limit, time_wait, tls_version, vlan_range,
 };
 use crate::document::size::SizeText;
 use crate::plan::Address;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use schemars::{Schema, json_schema};
 use session::plan::HttpVersion;
-use std::borrow::Cow;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::num::NonZeroU64;
-use std::str::FromStr;
-use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps, QuantityError};
+use units::{BitRate, FrameLen, Layer, Load, Nanos, Pps};
 
+/// A kind of text: a `format` in the schema.
+pub(crate) struct Format {
+    pub(crate) name: &'static str,
+    /// Words for it in messages, with an example.
+    pub(crate) expected: &'static str,
+    #[cfg(test)]
+    pub(crate) examples: &'static [&'static str],
+    /// Whether a text is one.
+    pub(crate) is: fn(&str) -> bool,
+    /// Whether values may be written as plain numbers: they are read as the texts they were.
+    pub(crate) is_numeric: bool,
+}
+
+/// Types of texts, and the list of their formats. `or number` allows plain numbers.
 macro_rules! quantities {
-    ($($name:ident($vis:vis $inner:ty) = $format:literal, $expected:literal, [$($example:literal),+], $parse:expr, $print:expr;)+) => {
+    ($($name:ident($vis:vis $inner:ty) = $format:literal $(or $number:ident)?, $expected:expr, [$($example:literal),+], $parse:expr, $print:expr;)+) => {
         $(
             #[doc = concat!("Written as ", $expected, ".")]
             #[derive(Debug, Clone, PartialEq)]
@@ -33,74 +43,61 @@ macro_rules! quantities {
                 }
             }
 
-            impl FromStr for $name {
-                type Err = QuantityError;
+            impl std::str::FromStr for $name {
+                type Err = units::QuantityError;
 
-                fn from_str(text: &str) -> Result<Self, QuantityError> {
-                    Self::parse(text).ok_or_else(|| QuantityError::new(text, $expected))
+                fn from_str(text: &str) -> Result<Self, units::QuantityError> {
+                    Self::parse(text).ok_or_else(|| units::QuantityError::new(text, $expected))
                 }
             }
 
-            impl fmt::Display for $name {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            impl std::fmt::Display for $name {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                     let print: fn(&$inner) -> String = $print;
                     f.write_str(&print(&self.0))
                 }
             }
 
-            impl<'de> Deserialize<'de> for $name {
-                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                    let text = Cow::<str>::deserialize(deserializer)?;
-                    Self::parse(&text).ok_or_else(|| D::Error::custom(concat!("not ", $expected)))
+            impl<'de> serde::Deserialize<'de> for $name {
+                fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let text = <std::borrow::Cow<'de, str> as serde::Deserialize>::deserialize(deserializer)?;
+                    Self::parse(&text).ok_or_else(|| <D::Error as serde::de::Error>::custom(concat!("not ", $expected)))
                 }
             }
 
-            impl Serialize for $name {
-                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            impl serde::Serialize for $name {
+                fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                     serializer.collect_str(self)
                 }
             }
 
-            impl JsonSchema for $name {
+            impl schemars::JsonSchema for $name {
                 fn inline_schema() -> bool {
                     true
                 }
 
-                fn schema_name() -> Cow<'static, str> {
+                fn schema_name() -> std::borrow::Cow<'static, str> {
                     stringify!($name).into()
                 }
 
-                fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                    let types = if is_numeric($format) {
-                        serde_json::json!(["integer", "number", "string"])
-                    } else {
-                        serde_json::json!("string")
-                    };
-                    json_schema!({"type": types, "format": $format, "examples": [$($example),+]})
+                fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                    $crate::document::quantity::text_schema($format, &[$($example),+])
                 }
             }
         )+
 
-        /// Whether `text` is of the schema's `format`; `None` for a format that is not ours.
-        pub(crate) fn is_of_format(format: &str, text: &str) -> Option<bool> {
-            match format {
-                $($format => Some($name::parse(text).is_some()),)+
-                _ => None,
-            }
-        }
-
-        /// Example of a value of the schema's `format`.
-        pub(crate) fn expected(format: &str) -> Option<&'static str> {
-            match format {
-                $($format => Some($expected),)+
-                _ => None,
-            }
-        }
-
-        #[cfg(test)]
-        const EXAMPLES: &[(&str, &[&str])] = &[$(($format, &[$($example),+])),+];
+        /// All of them.
+        pub(crate) const FORMATS: &[$crate::document::quantity::Format] = &[$($crate::document::quantity::Format {
+            name: $format,
+            expected: $expected,
+            #[cfg(test)]
+            examples: &[$($example),+],
+            is: |text| $name::parse(text).is_some(),
+            is_numeric: !<[&str]>::is_empty(&[$(stringify!($number))?]),
+        }),+];
     };
 }
+pub(crate) use quantities;
 
 quantities! {
     Name(pub String) = "name", "a name of letters, digits, '_' and '-', at most 64",
@@ -122,7 +119,7 @@ quantities! {
         imix-ipv6, imix-ipsec or imix-tcp",
         ["64B", "64B..1518B step 64B", "random", "random 64B..1518B", "imix", "imix random", "genome abceg"],
         SizeText::parse, SizeText::print;
-    Setting(pub String) = "setting", "a value such as 0.01, 60s or true",
+    Setting(pub String) = "setting" or number, "a value such as 0.01, 60s or true",
         ["0.01", "60s"], |t| (!t.trim().is_empty()).then(|| t.to_owned()), String::clone;
     Values(pub String) = "values", "counter, random, or a range such as 0..100 or 0..100 step 4",
         ["counter", "random", "10.0.0.1..10.0.0.9", "0..100 step 4"],
@@ -135,7 +132,7 @@ quantities! {
         ["10.0.0.1", "2001:2::1"], host, IpAddr::to_string;
     IpPrefix(pub Address) = "ip-prefix", "an address with its prefix length such as 10.0.0.2/24 or 2001:2::2/64",
         ["10.0.0.2/24", "2001:2::2/64"], prefix, |a| format!("{}/{}", a.ip, a.prefix_len);
-    Step(pub StepBy) = "step", "a number of addresses such as 256, or a difference between addresses such as 0.0.1.0 or 0:0:0:1::",
+    Step(pub StepBy) = "step" or number, "a number of addresses such as 256, or a difference between addresses such as 0.0.1.0 or 0:0:0:1::",
         ["1", "0.0.1.0", "0:0:0:1::"], step, print_step;
     Network(pub Address) = "network", "a network such as 10.0.0.0/8 or 2001:2::/48",
         ["10.0.0.0/8", "2001:2::/48"], network, |a| format!("{}/{}", a.ip, a.prefix_len);
@@ -154,8 +151,10 @@ quantities! {
         ["1000/s", "10k/s", "1.5M/s"], session_rate, print_session_rate;
     OpenRateText(pub OpenText) = "open-rate", "a rate such as 1000/s, 10k/s or 1.5M/s, or max",
         ["10000/s", "10k/s", "max"], open_rate, print_open_rate;
-    PortRange(pub (u16, u16)) = "port-range", "a port from 1 to 65535 such as 80, or a range such as 1024..65535",
+    PortRange(pub (u16, u16)) = "port-range" or number, "a port from 1 to 65535 such as 80, or a range such as 1024..65535",
         ["80", "1024..65535"], port_range, print_port_range;
+    VlanRange(pub (u16, u16)) = "vlan-range" or number, "a VLAN or a range of VLANs such as 100 or 100..199, from 1 to 4094",
+        ["100", "100..199"], vlan_range, print_port_range;
     Addresses(pub AddressText) = "addresses", "an address such as 10.0.0.10, a range such as 10.0.0.10..10.0.0.250, or a \
         network such as 10.1.0.0/16",
         ["10.0.0.10", "10.0.0.10..10.0.0.250", "10.1.0.0/16", "2001:2::10..2001:2::ff"],
@@ -166,16 +165,6 @@ quantities! {
         EndText::parse, EndText::print;
     Groups(pub AddressText) = "groups", "a multicast group such as 239.1.1.1 or ff15::1, or a range such as 239.1.1.1..239.1.1.9",
         ["239.1.1.1", "239.1.0.0..239.1.3.231", "ff15::1"], AddressText::parse_groups, AddressText::print;
-    Community(pub u32) = "community", "a community such as 65001:100, no-export, no-advertise or blackhole",
-        ["65001:100", "no-export"], community, print_community;
-    LargeCommunity(pub [u32; 3]) = "large-community", "a large community such as 65001:1:2",
-        ["65001:1:2"], large_community, |[a, b, c]| format!("{a}:{b}:{c}");
-    OspfArea(pub Ipv4Addr) = "ospf-area", "an area such as 0 or 0.0.0.1",
-        ["0", "0.0.0.1"], ospf_area, Ipv4Addr::to_string;
-    IsisArea(pub isis::Area) = "isis-area", "an area such as 49.0001",
-        ["49.0001", "47.0005.80ff"], |t| t.parse().ok(), isis::Area::to_string;
-    IsisSystemId(pub isis::SystemId) = "isis-system-id", "a system identifier such as 0000.0000.0001",
-        ["0000.0000.0001"], |t| t.parse().ok(), isis::SystemId::to_string;
     BytesRange(pub (u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
         ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
     DelayText(pub (Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
@@ -184,36 +173,52 @@ quantities! {
         ["30s", "none"], time_limit, print_limit;
     TimeWaitText(pub Option<Nanos>) = "time-wait", "a duration such as 1s, or skip",
         ["1s", "skip"], time_wait, print_time_wait;
-    TlsVersion(pub u8) = "tls-version", "1.2 or 1.3",
+    TlsVersion(pub u8) = "tls-version" or number, "1.2 or 1.3",
         ["1.2", "1.3"], tls_version, |minor| format!("1.{minor}");
-    HttpVersionText(pub HttpVersion) = "http-version", "1.1, 2, 3 or auto",
+    HttpVersionText(pub HttpVersion) = "http-version" or number, "1.1, 2, 3 or auto",
         ["1.1", "2", "3", "auto"], http_version, print_http_version;
-    Factor(pub u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
+    Factor(pub u64) = "factor" or number, "a factor above zero such as 2, 0.5 or 10",
         ["2", "0.5"], factor, |millionths| print_factor(*millionths);
     Socket(pub SocketAddr) = "socket-address", "an address with a port such as 127.0.0.1:8443 or [::1]:8443",
         ["127.0.0.1:8443", "[::1]:8443"], |t| t.parse().ok(), SocketAddr::to_string;
-    ControlText(pub String) = "control", "a control protocol (bfd, bgp, dhcp, dhcpv6, eapol, igmp, isis, lacp, ldp, lldp, ospf, \
-        pim, pppoe, rip, rsvp, stp or vrrp), a field such as ethertype:0x88cc, ip:89, tcp:179, udp:646 or \
-        mac:01:80:c2:00:00:0e, or any",
+    ControlText(pub String) = "control", concat!("a control protocol (", wire::control_protocols_in_words!(), "), a field such as \
+        ethertype:0x88cc, ip:89, tcp:179, udp:646 or mac:01:80:c2:00:00:0e, or any"),
         ["bgp", "ospf", "ethertype:0x88cc", "tcp:179", "any"],
         |t| wire::control::control_rules(t).map(|_| t.to_owned()), String::clone;
     ConditionText(pub(crate) Condition) = "condition", "a condition such as '< 0.1%', '<= 50us', '>= 1Mpps' or '== 0'",
         ["< 0.1%", "<= 50us", "== 0"], |t| t.parse().ok(), |condition| condition.text.clone();
 }
 
+fn formats() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().chain(crate::protocols::FORMATS.into_iter().flatten())
+}
+
+fn format(name: &str) -> Option<&'static Format> {
+    formats().find(|format| format.name == name)
+}
+
+/// Whether `text` is of the schema's `format`; `None` for a format that is not ours.
+pub(crate) fn is_of_format(name: &str, text: &str) -> Option<bool> {
+    format(name).map(|format| (format.is)(text))
+}
+
+/// Example of a value of the schema's `format`.
+pub(crate) fn expected(name: &str) -> Option<&'static str> {
+    format(name).map(|format| format.expected)
+}
+
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
-pub(crate) fn is_numeric(format: &str) -> bool {
-    matches!(
-        format,
-        "port-range"
-            | "factor"
-            | "tls-version"
-            | "http-version"
-            | "setting"
-            | "step"
-            | "ospf-area"
-            | "isis-area"
-    )
+pub(crate) fn is_numeric(name: &str) -> bool {
+    format(name).is_some_and(|format| format.is_numeric)
+}
+
+/// The schema of a text.
+pub(crate) fn text_schema(name: &str, examples: &[&str]) -> Schema {
+    let types = match is_numeric(name) {
+        true => serde_json::json!(["integer", "number", "string"]),
+        false => serde_json::json!("string"),
+    };
+    json_schema!({"type": types, "format": name, "examples": examples})
 }
 
 fn http_version(text: &str) -> Option<HttpVersion> {
@@ -234,40 +239,6 @@ fn print_http_version(version: &HttpVersion) -> String {
         HttpVersion::Auto => "auto",
     };
     text.to_owned()
-}
-
-/// An area: a number, or one that is written like an address.
-fn ospf_area(text: &str) -> Option<Ipv4Addr> {
-    text.parse().ok().or_else(|| text.parse::<u32>().ok().map(Ipv4Addr::from))
-}
-
-/// Communities with names: RFC 1997, RFC 3765, RFC 7999, RFC 8326.
-const COMMUNITIES: [(&str, u32); 6] = [
-    ("graceful-shutdown", 0xffff_0000),
-    ("blackhole", 0xffff_029a),
-    ("no-export", 0xffff_ff01),
-    ("no-advertise", 0xffff_ff02),
-    ("no-export-subconfed", 0xffff_ff03),
-    ("no-peer", 0xffff_ff04),
-];
-
-fn community(text: &str) -> Option<u32> {
-    let text = text.trim();
-    if let Some((_, number)) = COMMUNITIES.iter().find(|(name, _)| *name == text) {
-        return Some(*number);
-    }
-    let (high, low) = text.split_once(':')?;
-    Some(u32::from(high.parse::<u16>().ok()?) << 16 | u32::from(low.parse::<u16>().ok()?))
-}
-
-fn print_community(number: &u32) -> String {
-    let named = COMMUNITIES.iter().find(|(_, of)| of == number);
-    named.map_or_else(|| format!("{}:{}", number >> 16, number & 0xffff), |(name, _)| (*name).to_owned())
-}
-
-fn large_community(text: &str) -> Option<[u32; 3]> {
-    let parts: Vec<u32> = text.trim().split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    parts.try_into().ok()
 }
 
 /// The type of a tag, in hexadecimal.
@@ -417,12 +388,15 @@ pub(crate) fn network(text: &str) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt;
+    use std::str::FromStr;
+    use units::QuantityError;
 
     #[test]
     fn every_example_is_what_it_shows() {
-        for (format, examples) in EXAMPLES {
-            for example in *examples {
-                assert_eq!(is_of_format(format, example), Some(true), "{format}: {example}");
+        for format in formats() {
+            for example in format.examples {
+                assert!((format.is)(example), "{}: {example}", format.name);
             }
         }
     }

@@ -277,7 +277,7 @@ pub enum SplitWord {
     FirstSource,
 }
 
-/// Which hosts are the clients; exactly one of the three.
+/// Which hosts are the clients, or which capture is the servers'; exactly one of the four.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "SplitBy")]
@@ -288,4 +288,8 @@ pub struct SplitByDoc {
     pub macs: Option<OneOrMany<Mac>>,
     /// Number of the capture's interface on the clients' side.
     pub interface: Option<u32>,
+    /// Capture of the servers' side, relative to the profile, such as the second file of a tap: 'file' has the clients' packets,
+    /// this one the servers'. Both are sent together, aligned by their times, which must be of one clock.
+    #[schemars(length(min = 1))]
+    pub other: Option<String>,
 }

@@ -95,7 +95,7 @@ pub struct SessionDoc {
     pub tcp: Option<TcpDoc>,
     /// UDP options of both ends.
     pub udp: Option<UdpDoc>,
-    /// QUIC options of both ends; 'transport: quic' only. HTTP/3 has them in 'http'.
+    /// QUIC options of both ends, with 'transport: quic', WebSocket over HTTP/3 and DNS over it. HTTP/3 has them in 'http'.
     pub quic: Option<QuicDoc>,
     /// IP options of both ends.
     pub ip: Option<IpDoc>,
@@ -152,6 +152,11 @@ impl SessionDoc {
     /// Whether messages go in DATAGRAM frames of QUIC.
     pub fn is_in_datagrams(&self) -> bool {
         self.is_quic() && self.quic.as_ref().is_some_and(|quic| quic.datagrams == Some(true))
+    }
+
+    /// Whether one of the profile's ports has clients of it.
+    pub fn has_clients(&self) -> bool {
+        self.client.as_ref().is_some_and(|client| client.port.is_some())
     }
 
     /// Whether the transport of sessions is HTTPS.
@@ -240,8 +245,7 @@ pub struct ServerDoc {
     /// behind each. The same servers may be behind several hosts in different VLANs.
     pub hosts: Option<EndHostsDoc>,
     /// Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853 over TLS and QUIC, 443
-    /// over HTTPS), 7 for echo, 9 for
-    /// discard, 19 for chargen, the capture's for pcap.
+    /// over HTTPS), 862 for stamp, 7 for echo, 9 for discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
     /// TCP options of servers; override the options for both ends.
     pub tcp: Option<TcpDoc>,
@@ -385,7 +389,7 @@ pub enum TransportDoc {
     Udp,
     /// QUIC, over UDP; dns, raw and program only.
     Quic,
-    /// HTTPS: HTTP/2 over TLS over TCP; dns only.
+    /// HTTPS: HTTP/2 over TLS over TCP, or another 'version' of HTTP; dns only.
     Https,
 }
 

@@ -53,6 +53,11 @@ pub(crate) fn print_port_range((first, last): &(u16, u16)) -> String {
     if first == last { first.to_string() } else { format!("{first}..{last}") }
 }
 
+/// `100` or `100..199`: identifiers of VLANs (IEEE 802.1Q).
+pub(crate) fn vlan_range(text: &str) -> Option<(u16, u16)> {
+    port_range(text).filter(|(_, last)| *last <= 4_094)
+}
+
 /// Addresses in one text: the first and the last, of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressText {

@@ -62,6 +62,10 @@ pub struct TlsDoc {
     pub client_certificate: Option<CertificateDoc>,
     /// File of root certificates (PEM) to verify clients against. Default: clients need no certificate.
     pub client_roots: Option<String>,
+    /// File that the secrets of connections are appended to (RFC 9850), to decrypt captures. Clients write them, or
+    /// the servers if clients are external. Default: none.
+    #[schemars(length(min = 1))]
+    pub key_log: Option<String>,
 }
 
 /// Certificate and key in PEM files, relative to the profile.
@@ -92,8 +96,10 @@ pub enum TlsVerifyDoc {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum TlsVerifyWord {
-    /// Not at all.
+    /// Any certificate is good; only the signature over the handshake is verified.
     None,
+    /// Neither the certificate nor the signature over the handshake is read: less work than any real client's.
+    Nothing,
     /// Against the root generated for emulated servers.
     Generated,
 }

@@ -1,4 +1,4 @@
-//! Shapes of generated topologies, as OSPF and IS-IS routers have them behind them.
+//! Shapes of generated topologies, as routers of link-state protocols have them behind them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

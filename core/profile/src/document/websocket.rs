@@ -8,14 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session::plan::HttpVersion;
 
-/// WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, or a stream of HTTP/2 opened for it; it carries messages, and is closed by Close frames. Each message of a
+/// WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, or a stream of HTTP/2 or HTTP/3 opened for it; it carries messages, and is closed by Close frames. Each message of a
 /// client is a request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Websocket")]
 pub struct WebsocketDoc {
-    /// Version of HTTP of the upgrade: '1.1', or '2' (RFC 8441): with 'tls' negotiated in the handshake (ALPN), otherwise from the
-    /// first byte. A connection of HTTP/2 carries one WebSocket. Default: 1.1.
+    /// Version of HTTP of the upgrade: '1.1'; '2' (RFC 8441): with 'tls' negotiated in the handshake (ALPN), otherwise from the
+    /// first byte; or '3' (RFC 9220): over QUIC. A connection of HTTP/2 or HTTP/3 carries one WebSocket. Default: 1.1.
     pub version: Option<HttpVersionText>,
     /// Path and query of the upgrade. Default: '/'.
     pub path: Option<TextDoc>,
@@ -60,9 +60,9 @@ pub struct WebsocketDoc {
 }
 
 impl WebsocketDoc {
-    /// Whether it goes over HTTP/2.
-    pub fn is_http2(&self) -> bool {
-        self.version.as_ref().is_some_and(|version| version.0 == HttpVersion::Two)
+    /// Version of HTTP it goes over.
+    pub fn version(&self) -> HttpVersion {
+        self.version.as_ref().map_or(HttpVersion::One, |version| version.0)
     }
 
     /// Messages of a client on a connection; `None` is without end.

@@ -90,6 +90,8 @@ pub struct HttpTls {
     pub server_name: String,
     /// File of root certificates (PEM); `None` takes any certificate.
     pub roots: Option<String>,
+    /// File that secrets are appended to.
+    pub key_log: Option<String>,
 }
 
 impl HttpOptions {
@@ -190,6 +192,7 @@ fn tls(tls: &HttpTls) -> TlsForm {
     TlsForm::Full(Box::new(TlsDoc {
         server_name: Some(TextDoc::One(tls.server_name.clone())),
         verify: tls.roots.as_ref().map(|roots| TlsVerifyDoc::Roots(RootsDoc { roots: roots.clone() })),
+        key_log: tls.key_log.clone(),
         ..TlsDoc::default()
     }))
 }
@@ -249,7 +252,11 @@ criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
     #[test]
     fn every_version_loads() {
         for version in [None, Some(HttpVersion::Auto), Some(HttpVersion::Two), Some(HttpVersion::Three)] {
-            let tls = Some(HttpTls { server_name: "a.test".to_owned(), roots: None });
+            let tls = Some(HttpTls {
+                server_name: "a.test".to_owned(),
+                roots: None,
+                key_log: Some("keys.txt".to_owned()),
+            });
             let options = HttpOptions { version, tls, requests: Some(7), ..options() };
             load(&options.document().to_yaml()).unwrap_or_else(|errors| panic!("{version:?}: {errors:?}"));
         }
@@ -264,7 +271,7 @@ criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
             allow_default_route: true,
             source: "2001:2::fe..2001:2::ff".parse().ok(),
             server: ("2001:2:0:1::1".parse().unwrap(), 443),
-            tls: Some(HttpTls { server_name: "2001:2:0:1::1".to_owned(), roots: None }),
+            tls: Some(HttpTls { server_name: "2001:2:0:1::1".to_owned(), roots: None, key_log: None }),
             host: "[2001:2:0:1::1]".to_owned(),
             path: "/item/{1..1000}".to_owned(),
             method: Some(MethodDoc::Post),

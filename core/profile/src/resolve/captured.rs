@@ -1,29 +1,63 @@
 //! Reading capture files: the packets to send, and a report of packets that are left out or modified.
 
 use super::Resolver;
-use crate::document::replay::{ReplayChecksumsDoc, ReplayDoc, TooLongDoc, TrailerDoc, UnsendableDoc};
+use crate::document::replay::{
+    ReplayChecksumsDoc, ReplayDoc, SplitByDoc, SplitDoc, TooLongDoc, TrailerDoc, UnsendableDoc,
+};
 use pcap::NoFrame;
 use replay::{CaptureOptions, CaptureReport, Checksums, Frames, TooLong};
+use std::collections::BTreeMap;
 use units::{Nanos, count};
 
 impl Resolver<'_> {
-    /// The frames of a capture file, as `replay` takes them.
+    /// The frames of a capture file, or of both sides' files, as `replay` takes them.
     pub(super) fn frames_of(&mut self, path: &str, name: &str, replay: &ReplayDoc) -> Option<Frames> {
-        let bytes = self.file(&format!("{path}.file"), &replay.file)?;
-        let capture = self.of_file(path, replay, pcap::read(&bytes[..]))?;
-        self.warnings.extend(capture.warnings.iter().map(|warning| format!("stream {name}: {warning}")));
         if let Some(gap) = &replay.max_gap {
             self.within_a_year(&format!("{path}.max_gap"), gap.0);
         }
         let options = capture_options(replay);
-        let mut frames = self.of_file(path, replay, Frames::new(&capture, &options))?;
+        let at = format!("{path}.file");
+        let Some(SplitDoc::By(SplitByDoc { other: Some(other), .. })) = &replay.split else {
+            return self.frames_of_one(&at, (name, &replay.file), replay, &options);
+        };
+        // Their gaps are those of both together.
+        let alone = CaptureOptions { gap_max: None, ..options };
+        let mut frames = self.frames_of_one(&at, (name, &replay.file), replay, &alone)?;
+        let others = self.frames_of_one(&format!("{path}.split.other"), (name, other), replay, &alone)?;
+        if let Some(apart) = frames.join(others, options.gap_max) {
+            self.warnings.push(format!(
+                "stream {name}: '{}' and '{other}' do not overlap: {} lie between them; their times must be of one clock",
+                replay.file,
+                rounded(apart)
+            ));
+        }
+        let (gaps, by) = frames.report.gaps;
+        self.warnings.extend(shortened(gaps, by).map(|sentence| format!("stream {name}: {sentence}")));
+        Some(frames)
+    }
+
+    /// The frames of one file, which a key of the profile names.
+    fn frames_of_one(
+        &mut self,
+        path: &str,
+        (name, file): (&str, &str),
+        replay: &ReplayDoc,
+        options: &CaptureOptions,
+    ) -> Option<Frames> {
+        let bytes = self.file(path, file)?;
+        let capture = self.of_file(path, file, pcap::read_and_free(bytes))?;
+        self.warnings.extend(capture.warnings.iter().map(|warning| format!("stream {name}: {warning}")));
+        let mut kinds: BTreeMap<u16, u64> = BTreeMap::new();
+        for kind in capture.records.iter().filter_map(|record| capture.link_type(record)) {
+            *kinds.entry(kind).or_default() += 1;
+        }
+        let mut frames = self.of_file(path, file, Frames::of(capture, options))?;
         if replay.to_ipv6 {
             let made = frames.make_ipv6();
-            self.of_file(path, replay, made)?;
+            self.of_file(path, file, made)?;
         }
-        let said = sentences(&frames.report, &options, &|kind| {
-            capture.records.iter().filter(|record| capture.link_type(record) == Some(kind)).count() as u64
-        });
+        let of_kind = |kind| kinds.get(&kind).copied().unwrap_or(0);
+        let said = sentences(&frames.report, options, &of_kind);
         self.warnings.extend(said.into_iter().map(|sentence| format!("stream {name}: {sentence}")));
         Some(frames)
     }
@@ -102,10 +136,13 @@ fn sentences(report: &CaptureReport, options: &CaptureOptions, of_kind: &dyn Fn(
         ));
     }
     let (gaps, by) = report.gaps;
-    if gaps > 0 {
-        all.push(format!("{} pauses shortened to 'max_gap', by {} in all", count(gaps), rounded(by)));
-    }
+    all.extend(shortened(gaps, by));
     all
+}
+
+fn shortened(gaps: u64, by: Nanos) -> Option<String> {
+    let sentence = || format!("{} pauses shortened to 'max_gap', by {} in all", count(gaps), rounded(by));
+    (gaps > 0).then(sentence)
 }
 
 fn rounded(time: Nanos) -> Nanos {

@@ -1,84 +1,57 @@
-//! DHCP and DHCPv6 clients behind a port, and the multicast groups of its host.
+//! Common parts of clients behind a port: their VLANs, hardware addresses and rates.
 
 use super::Resolver;
-use crate::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc, Mac, MembershipDoc, MulticastDoc};
-use crate::plan::{Dhcp6Plan, DhcpPlan, MembershipPlan, MulticastPlan};
-use emulate::dhcp::{DhcpConfig, RelayInfo};
-use emulate::dhcp6::Dhcp6Config;
-use std::net::IpAddr;
+use crate::document::{ClientVlansDoc, Mac};
+use emulate::{ClientVlans, EachVlan};
 use units::Pps;
 use wire::Vlans;
 
-/// Groups a port can be a member of.
-const GROUPS_MAX: u128 = 65_536;
-/// Sources of a membership.
-const SOURCES_MAX: usize = 80;
 /// Says that a hardware address is a group's.
 const GROUP: u8 = 1;
 
 impl Resolver<'_> {
-    pub(super) fn dhcp(&mut self, port: &str, dhcp: &DhcpDoc, vlans: &Vlans) -> DhcpPlan {
-        let path = format!("ports.{port}.dhcp");
-        self.within_a_year(&format!("{path}.timeout"), dhcp.timeout.0);
-        self.within_a_year(&format!("{path}.retry"), dhcp.retry.0);
-        if dhcp.retry.0.0 == 0 {
-            self.reading.fail(format!("{path}.retry"), "must be longer than 0");
+    /// The VLANs of this number of clients: the port's, or for each its own.
+    pub(crate) fn client_vlans(
+        &mut self,
+        path: &str,
+        doc: Option<&ClientVlansDoc>,
+        clients: u32,
+        port: &Vlans,
+    ) -> ClientVlans {
+        let Some(doc) = doc else { return port.clone().into() };
+        let each = EachVlan { outer: doc.outer.as_ref().map(|outer| outer.0), inner: doc.inner.0 };
+        if each.count() < u64::from(clients) {
+            let reason = format!(
+                "{} for {clients} clients, each of which needs its own; make 'inner' or 'outer' wider",
+                match (each.count(), each.outer) {
+                    (1, None) => "1 VLAN".to_owned(),
+                    (1, Some(_)) => "1 pair of VLANs".to_owned(),
+                    (count, None) => format!("{count} VLANs"),
+                    (count, Some(_)) => format!("{count} pairs of VLANs"),
+                }
+            );
+            self.reading.fail(format!("{path}.vlans"), reason);
         }
-        let first = self.first_mac(&path, dhcp.mac.as_ref(), dhcp.clients);
-        let config = DhcpConfig {
-            clients: dhcp.clients,
-            mac: first.map_or([0; 6], |mac| mac.0),
-            vlans: vlans.clone(),
-            rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
-            outstanding: dhcp.outstanding,
-            retry: dhcp.retry.0,
-            check: dhcp.check,
-            broadcast: dhcp.broadcast,
-            host_name: dhcp.host_name.clone(),
-            vendor_class: dhcp.vendor_class.clone(),
-            client_id: dhcp.client_id.clone(),
-            ask_for: dhcp.parameters.iter().map(|number| number.0).collect(),
-            relay: RelayInfo { circuit_id: dhcp.circuit_id.clone(), remote_id: dhcp.remote_id.clone() },
-            seed: self.seed_of(&path, "dhcp"),
-        };
-        DhcpPlan { config, has_macs: first.is_some(), timeout: dhcp.timeout.0 }
+        let like = Vlans::new(Vec::new(), doc.vlan_type.as_ref().map(|kind| kind.0));
+        ClientVlans::each(each, &like)
     }
 
-    pub(super) fn dhcpv6(&mut self, port: &str, dhcp: &Dhcpv6Doc, vlans: &Vlans) -> Dhcp6Plan {
-        let path = format!("ports.{port}.dhcpv6");
-        self.within_a_year(&format!("{path}.timeout"), dhcp.timeout.0);
-        let slaac = matches!(dhcp.address, AddressByDoc::Own(_));
-        let for_servers = [
-            ("prefix", dhcp.prefix.is_some()),
-            ("rapid_commit", dhcp.rapid_commit),
-            ("options", !dhcp.options.is_empty()),
-        ];
-        for (key, _) in for_servers.iter().filter(|(_, said)| slaac && *said) {
-            self.reading.fail(format!("{path}.{key}"), "servers are not asked with 'address: slaac'");
+    /// Refuses a text with a client's VLANs if clients have none.
+    pub(crate) fn check_vlans_of_text(&mut self, path: &str, text: Option<&str>, vlans: &ClientVlans) {
+        let Some(text) = text else { return };
+        let tags = vlans.of(0).len();
+        let wrong = [("{outer}", 2), ("{inner}", 1)]
+            .into_iter()
+            .find(|(name, least)| text.contains(name) && tags < *least);
+        if let Some((name, _)) = wrong {
+            let has = if tags == 0 { "are in no VLAN" } else { "have a single VLAN, which is '{inner}'" };
+            self.reading
+                .fail(path, format!("'{name}' is a VLAN of the client, but clients {has}: set 'vlans'"));
         }
-        if dhcp.address == AddressByDoc::Asked(false) && dhcp.prefix.is_none() {
-            self.reading.fail(&path, "requests nothing: leave 'address: false' out, or give it a 'prefix'");
-        }
-        let first = self.first_mac(&path, dhcp.mac.as_ref(), dhcp.clients);
-        let config = Dhcp6Config {
-            clients: dhcp.clients,
-            mac: first.map_or([0; 6], |mac| mac.0),
-            vlans: vlans.clone(),
-            rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
-            outstanding: dhcp.outstanding,
-            address: dhcp.address != AddressByDoc::Asked(false),
-            slaac,
-            prefix_len: dhcp.prefix,
-            rapid_commit: dhcp.rapid_commit,
-            check: dhcp.check,
-            ask_for: dhcp.options.clone(),
-            seed: self.seed_of(&path, "dhcpv6"),
-        };
-        Dhcp6Plan { config, has_macs: first.is_some(), timeout: dhcp.timeout.0 }
     }
 
     /// The hardware address of the first of this number of clients, if it is given.
-    pub(super) fn first_mac(&mut self, path: &str, mac: Option<&Mac>, clients: u32) -> Option<units::Mac> {
+    pub(crate) fn first_mac(&mut self, path: &str, mac: Option<&Mac>, clients: u32) -> Option<units::Mac> {
         let first = mac.map(|mac| units::Mac(mac.0));
         if first.is_some_and(|mac| mac.0[0] & GROUP != 0) {
             let reason = "is a multicast address; clients need unicast addresses";
@@ -91,75 +64,12 @@ impl Resolver<'_> {
         first
     }
 
-    pub(super) fn multicast(&mut self, port: &str, multicast: &MulticastDoc) -> MulticastPlan {
-        let path = format!("ports.{port}.multicast");
-        let groups = multicast.groups.iter().enumerate();
-        let memberships: Vec<MembershipPlan> =
-            groups.map(|(index, doc)| self.membership(&format!("{path}.groups[{index}]"), doc)).collect();
-        let number = |ip: IpAddr| super::packet::bits(ip);
-        let count = memberships.iter().map(|one| number(one.last) - number(one.first) + 1);
-        let count = count.fold(0u128, u128::saturating_add);
-        if count > GROUPS_MAX {
-            let reason = format!("{count} groups; a port can join {GROUPS_MAX} at most");
-            self.reading.fail(format!("{path}.groups"), reason);
-        }
-        MulticastPlan {
-            igmp_v2: multicast.igmp < 3,
-            mld_v1: multicast.mld < 2,
-            rate: self.per_second(&format!("{path}.rate"), multicast.rate.0),
-            memberships,
-            seed: self.seed_of(&path, "multicast"),
-        }
-    }
-
-    fn membership(&mut self, path: &str, doc: &MembershipDoc) -> MembershipPlan {
-        let group = doc.group.0;
-        if let Some(scope) = [group.first, group.last].into_iter().find_map(link_scope) {
-            let reason = format!(
-                "{} is for {scope}; routers do not forward it, and hosts do not report it",
-                group.first
-            );
-            self.reading.fail(format!("{path}.group"), reason);
-        }
-        let is_kin = |ip: IpAddr| ip.is_ipv4() == group.first.is_ipv4();
-        if let Some(at) = doc.sources.iter().position(|source| !is_kin(source.0)) {
-            let reason = "is of another IP version than the group";
-            self.reading.fail(format!("{path}.sources[{at}]"), reason);
-        }
-        if doc.sources.len() > SOURCES_MAX {
-            let reason = format!("{} sources; a membership has {SOURCES_MAX} at most", doc.sources.len());
-            self.reading.fail(format!("{path}.sources"), reason);
-        }
-        self.within_a_year(&format!("{path}.join"), doc.join.0);
-        if doc.leave.as_ref().is_some_and(|leave| leave.0 <= doc.join.0) {
-            self.reading.fail(format!("{path}.leave"), "must be later than 'join'");
-        }
-        MembershipPlan {
-            first: group.first,
-            last: group.last,
-            // Of no source at all nothing is wanted: without any, all are.
-            exclude: doc.exclude || doc.sources.is_empty(),
-            sources: doc.sources.iter().map(|source| source.0).collect(),
-            join: doc.join.0,
-            leave: doc.leave.as_ref().map(|leave| leave.0),
-        }
-    }
-
     /// A rate of one in a second or more.
-    pub(super) fn per_second(&mut self, path: &str, rate: Pps) -> u32 {
+    pub(crate) fn per_second(&mut self, path: &str, rate: Pps) -> u32 {
         let whole = rate.as_f64().round();
         if !(1.0..=1e6).contains(&whole) {
             self.reading.fail(path, "must be from 1/s to 1M/s");
         }
         whole as u32
-    }
-}
-
-/// Scope of a group that no router forwards.
-fn link_scope(group: IpAddr) -> Option<&'static str> {
-    match group {
-        IpAddr::V4(ip) if ip.octets()[..3] == [224, 0, 0] => Some("the link (224.0.0.0/24)"),
-        IpAddr::V6(ip) if ip.segments()[0] & 0xf < 3 => Some("an interface or a link"),
-        _ => None,
     }
 }

@@ -33,7 +33,7 @@ struct Keys<'a> {
 impl Resolver<'_> {
     /// Numbers of the hosts that `name` means, all of an entry with a count: without one, the port's first. `None` if
     /// there is no such host, which is reported for the key `host` at `path`.
-    pub(super) fn hosts_called(
+    pub(crate) fn hosts_called(
         &mut self,
         path: &str,
         name: Option<&Name>,
@@ -280,7 +280,7 @@ fn shifted(first: &HostPlan, doc: &HostDoc, number: u64) -> Result<HostPlan, (&'
 }
 
 /// The address of a host so far after `ip`.
-pub(super) fn plus(ip: IpAddr, far: u128) -> Option<IpAddr> {
+pub(crate) fn plus(ip: IpAddr, far: u128) -> Option<IpAddr> {
     let there = match ip {
         IpAddr::V4(ip) => IpAddr::V4(u32::try_from(u128::from(u32::from(ip)).checked_add(far)?).ok()?.into()),
         IpAddr::V6(ip) => IpAddr::V6(u128::from(ip).checked_add(far)?.into()),

@@ -8,21 +8,21 @@ use linkstate::Shape;
 const GENERATED_MAX: u32 = 10_000;
 
 /// Identifiers that are taken: the first and the last of a range, and whose they are.
-pub(super) type Taken = Vec<(u64, u64, String)>;
+pub(crate) type Taken = Vec<(u64, u64, String)>;
 
 /// A kind of identifiers.
-pub(super) struct Identifiers {
+pub(crate) struct Identifiers {
     /// Kind of the identifier, in words.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
     /// The last there is, as a number.
-    pub(super) last: u64,
+    pub(crate) last: u64,
     /// Notation of one.
-    pub(super) show: fn(u64) -> String,
+    pub(crate) show: fn(u64) -> String,
 }
 
 impl Resolver<'_> {
     /// Takes this number of identifiers from the first one on; `false` if one of them is in use.
-    pub(super) fn take_ids(
+    pub(crate) fn take_ids(
         &mut self,
         path: &str,
         kind: &Identifiers,
@@ -45,7 +45,7 @@ impl Resolver<'_> {
     }
 
     /// Topology of generated routers, and their number.
-    pub(super) fn topology_shape(
+    pub(crate) fn topology_shape(
         &mut self,
         path: &str,
         (grid, ring, tree): (Option<&GridDoc>, Option<u32>, Option<&TreeDoc>),

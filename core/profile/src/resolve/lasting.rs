@@ -3,12 +3,36 @@
 use super::Resolver;
 use crate::plan::{Pattern, SessionEntry, StreamPlan};
 use session::plan::OpenRate;
-use units::{Nanos, Pps, count};
+use units::{BitRate, Layer, Load, Nanos, Pps, count};
 
 /// Streams of a kind that are warned of at most.
 const WARNED_MAX: usize = 5;
 
 impl Resolver<'_> {
+    /// Warns of streams with a rate above the declared speed of their port.
+    fn warn_of_too_fast(&mut self, streams: &[StreamPlan]) {
+        let line = |stream: &StreamPlan| {
+            let speed = self.ports.get(stream.from)?.speed_bps?;
+            let pps = |load: Load| load.packets(stream.sizes.mix(), speed).map(Pps::micro);
+            let (wanted, line) = (pps(stream.rate)?, pps(Load::LinkShare(1_000_000))?);
+            // Both rates are rounded.
+            (wanted > line.saturating_add(line / 1_000)).then_some(speed)
+        };
+        let fast = streams.iter().filter_map(|stream| Some((stream, line(stream)?))).take(WARNED_MAX);
+        let warnings = fast.map(|(stream, bps)| {
+            let (name, port) = (&stream.name, &self.ports[stream.from].name);
+            // A link's speed needs no layer.
+            let speed = BitRate { bps, layer: Layer::L2 };
+            format!(
+                "stream {name}: its rate, {}, with preambles and gaps is more than the {speed} of port {port}, which are 100%: it \
+                 will not send all",
+                stream.rate
+            )
+        });
+        let warnings: Vec<String> = warnings.collect();
+        self.warnings.extend(warnings);
+    }
+
     /// Warns of streams and entries that can't reach their requested counts by the end of `duration`.
     pub(super) fn warn_of_too_much(
         &mut self,
@@ -40,6 +64,7 @@ impl Resolver<'_> {
                 rounded(time)
             ));
         }
+        self.warn_of_too_fast(streams);
         for key in ["ramp_up", "ramp_down", "multiply"] {
             if sessions.is_empty() && self.reading.has(&format!("load.{key}")) {
                 self.warnings.push(format!("load.{key}: applies to sessions only, and there are none"));

@@ -2,7 +2,6 @@
 //!
 //! Invariant: a value the reader already complained about is not complained about again.
 
-mod bgp;
 mod capture;
 mod captured;
 mod clients;
@@ -10,30 +9,25 @@ mod criteria;
 mod egress;
 mod frame;
 mod groups;
-mod hosts;
-mod ids;
+pub(crate) mod hosts;
+pub(crate) mod ids;
 mod integrity;
-mod isis;
-mod lacp;
 mod lasting;
-mod lldp;
 mod mark;
-mod ospf;
-mod packet;
+pub(crate) mod packet;
 mod pattern;
-mod pppoe;
 mod protocol;
 mod punt;
 mod replayed;
 mod sender;
 mod session;
 mod size;
-mod stream;
+pub(crate) mod stream;
 mod vary;
-mod vrrp;
 
 use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc, SwitchQueuesDoc, TimestampsDoc};
 use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan, StampsBy, SwitchPlan};
+use crate::protocols::{PortPart, Site};
 use crate::read::Reading;
 use crate::{Files, Overrides, ProfileError};
 pub use packet::group_mac;
@@ -103,29 +97,29 @@ pub(crate) fn resolve(
     })
 }
 
-struct Resolver<'a> {
-    document: &'a Document,
+pub(crate) struct Resolver<'a> {
+    pub(crate) document: &'a Document,
     overrides: &'a Overrides,
     files: Files<'a>,
     seed: u64,
-    reading: Reading,
-    ports: Vec<PortPlan>,
+    pub(crate) reading: Reading,
+    pub(crate) ports: Vec<PortPlan>,
     /// The hosts of each of them.
     indices: Vec<HostIndex>,
     /// Warnings.
-    warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Streams that are counted by a mark.
     marks: u16,
 }
 
 impl Resolver<'_> {
     /// The contents of a file the profile names at `path`; `None` if it can't be read, which is reported.
-    fn file(&mut self, path: &str, name: &str) -> Option<Vec<u8>> {
+    pub(crate) fn file(&mut self, path: &str, name: &str) -> Option<Vec<u8>> {
         (self.files)(name).map_err(|reason| self.reading.fail(path, reason)).ok()
     }
 
     /// A seed for what is random at `path`: follows from the profile's seed, and differs from all others.
-    fn seed_of(&self, path: &str, what: &str) -> u64 {
+    pub(crate) fn seed_of(&self, path: &str, what: &str) -> u64 {
         let text = format!("{} {path} {what}", self.seed);
         let digest = Sha256::digest(text.as_bytes());
         digest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
@@ -155,7 +149,7 @@ impl Resolver<'_> {
     }
 
     /// Keeps sums of times far from the end of 64 bits.
-    fn within_a_year(&mut self, path: &str, span: Nanos) {
+    pub(crate) fn within_a_year(&mut self, path: &str, span: Nanos) {
         if span > YEAR {
             self.reading.fail(path, format!("{span} is longer than a year (8760h)"));
         }
@@ -197,27 +191,10 @@ impl Resolver<'_> {
     fn port(&mut self, name: &str, port: &PortDoc) -> PortPlan {
         let hosts = self.hosts(name, port);
         let punt = port.punt.as_ref().map(|punt| self.punt(name, punt, &hosts));
-        let vlans = hosts[0].vlans.clone();
-        let bgp = port.bgp.as_ref().map(|bgp| self.bgp(name, bgp, &hosts, port.punt.is_some()));
-        let isis = port.isis.as_ref().map(|isis| self.isis(name, isis, &hosts, port.punt.is_some()));
-        let ospf = port.ospf.as_ref().map(|ospf| self.ospf(name, ospf, &hosts, port.punt.is_some()));
-        let vrrp = port.vrrp.as_ref().map(|vrrp| self.vrrp(name, vrrp, &hosts, port.punt.is_some()));
-        PortPlan {
-            dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
-            dhcpv6: port.dhcpv6.as_ref().map(|dhcp| self.dhcpv6(name, dhcp, &vlans)),
-            pppoe: port.pppoe.as_ref().map(|pppoe| self.pppoe(name, pppoe, &vlans)),
-            multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
-            lldp: port.lldp.as_ref().map(|lldp| self.lldp(name, lldp, &hosts)),
-            // Ports of a lag are known once all ports are: see `lags`.
-            lacp: None,
-            bgp,
-            ospf,
-            isis,
-            vrrp,
+        let plan = PortPlan {
             punt,
             name: name.to_owned(),
             device: port.device.clone(),
-            hosts,
             speed_bps: port.speed.as_ref().map(|speed| speed.0),
             checksum: match port.checksum {
                 ChecksumDoc::Software => ChecksumBy::Software,
@@ -234,9 +211,27 @@ impl Resolver<'_> {
                 .as_ref()
                 .map(|capture| self.capture(&format!("ports.{name}.capture"), capture)),
             rate_max: None,
-        }
+            ..PortPlan::default()
+        };
+        let protocols =
+            self.protocols_of(&Site { name, hosts: &hosts, has_punt: port.punt.is_some() }, port, plan);
+        PortPlan { hosts, ..protocols }
     }
 }
+
+/// Resolves the protocols of a port.
+macro_rules! resolve_protocols {
+    ([$($(#[doc = $about:literal])* $key:ident: $part:ident => $plan:ident;)*]) => {
+        impl Resolver<'_> {
+            /// Adds the protocols of a port to its plan.
+            fn protocols_of(&mut self, at: &Site<'_>, port: &PortDoc, plan: PortPlan) -> PortPlan {
+                PortPlan { $($key: port.$key.as_ref().and_then(|part| part.resolve(self, at)),)* ..plan }
+            }
+        }
+    };
+}
+
+crate::protocols::with_protocols! { resolve_protocols! {} }
 
 fn sim(sim: &SimDoc) -> SimPlan {
     SimPlan {
@@ -266,16 +261,16 @@ fn sim(sim: &SimDoc) -> SimPlan {
 }
 
 /// A time in seconds; `None` if they are not whole, less than one, or too many.
-fn whole_seconds(time: Nanos, max: u64) -> Option<u64> {
+pub(crate) fn whole_seconds(time: Nanos, max: u64) -> Option<u64> {
     let second = Nanos::from_secs(1).0;
     let seconds = time.0 / second;
     (time.0.is_multiple_of(second) && (1..=max).contains(&seconds)).then_some(seconds)
 }
 
-fn same_family(a: IpAddr, b: IpAddr) -> bool {
+pub(crate) fn same_family(a: IpAddr, b: IpAddr) -> bool {
     a.is_ipv4() == b.is_ipv4()
 }
 
-fn family(ip: IpAddr) -> &'static str {
+pub(crate) fn family(ip: IpAddr) -> &'static str {
     if ip.is_ipv4() { "IPv4" } else { "IPv6" }
 }

@@ -11,14 +11,14 @@ use wire::{BuildError, Fill, Header, PacketSpec, Protocol, protocol};
 
 /// A packet and where its headers come from.
 #[derive(Clone, Default)]
-pub(super) struct Draft {
-    pub(super) spec: PacketSpec,
+pub(crate) struct Draft {
+    pub(crate) spec: PacketSpec,
     /// For each header its index in the document; `None` for one its author left out.
     origins: Vec<Option<usize>>,
     /// Whether the profile defines the payload's filling.
-    pub(super) is_filled: bool,
+    pub(crate) is_filled: bool,
     /// Number of VLAN tags of the sending host that were inserted; `None` if the tags are the author's.
-    pub(super) tags: Option<usize>,
+    pub(crate) tags: Option<usize>,
 }
 
 impl Draft {
@@ -30,13 +30,13 @@ impl Draft {
         }
     }
 
-    pub(super) fn insert(&mut self, index: usize, header: Header) {
+    pub(crate) fn insert(&mut self, index: usize, header: Header) {
         self.spec.headers.insert(index, header);
         self.origins.insert(index, None);
     }
 
     /// The outermost IP header and its index.
-    pub(super) fn ip_header(&self) -> Option<(usize, &Header)> {
+    pub(crate) fn ip_header(&self) -> Option<(usize, &Header)> {
         let mut headers = self.spec.headers.iter().enumerate();
         headers.find(|(_, header)| matches!(header.protocol.name, "ipv4" | "ipv6"))
     }
@@ -71,7 +71,7 @@ impl Draft {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
+    pub(super) fn has(&self, name: &str) -> bool {
         self.spec.headers.iter().any(|header| header.protocol.name == name)
     }
 }
@@ -87,6 +87,20 @@ pub(super) struct Route {
     pub(super) to_host: Option<usize>,
     /// Next hop of the packets, if given for the stream.
     pub(super) next_hop: Option<IpAddr>,
+}
+
+/// `draft` with tags of these VLANs, if it has no tags.
+pub(super) fn tagged_by(draft: &Draft, vlans: &Vlans) -> Draft {
+    let mut draft = draft.clone();
+    if !draft.has("vlan") {
+        draft.tags = Some(vlans.len());
+        for (depth, id) in vlans.iter().enumerate() {
+            let tag = Header::new(&wire::protocols::vlan::VLAN).with("id", (*id).into());
+            draft.insert(depth + 1, tag);
+        }
+    }
+    draft.set_outer_type(vlans.given_type());
+    draft
 }
 
 impl Resolver<'_> {
@@ -123,17 +137,14 @@ impl Resolver<'_> {
 
     /// `draft` with the VLAN tags of the host `host` behind the port `from`, if it has no tags.
     pub(super) fn tagged(&self, draft: &Draft, from: usize, host: usize) -> Draft {
-        let mut draft = draft.clone();
-        let vlans = self.ports.get(from).map(|port| port.hosts[host].vlans.clone());
-        if !draft.has("vlan") {
-            draft.tags = vlans.as_ref().map(|vlans| vlans.len());
-            for (depth, id) in vlans.iter().flat_map(|vlans| vlans.iter()).enumerate() {
-                let tag = Header::new(&wire::protocols::vlan::VLAN).with("id", (*id).into());
-                draft.insert(depth + 1, tag);
+        match self.ports.get(from).map(|port| &port.hosts[host].vlans) {
+            Some(vlans) => tagged_by(draft, vlans),
+            None => {
+                let mut draft = draft.clone();
+                draft.set_outer_type(None);
+                draft
             }
         }
-        draft.set_outer_type(vlans.as_ref().and_then(Vlans::given_type));
-        draft
     }
 
     /// Replaces the tags that [`Resolver::tagged`] added by another host's.
@@ -352,7 +363,7 @@ fn header(element: &PacketElement) -> Option<Header> {
     }
 }
 
-pub(super) fn bits(ip: IpAddr) -> u128 {
+pub(crate) fn bits(ip: IpAddr) -> u128 {
     match ip {
         IpAddr::V4(v4) => u32::from(v4).into(),
         IpAddr::V6(v6) => v6.into(),

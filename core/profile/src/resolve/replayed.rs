@@ -115,7 +115,7 @@ impl Resolver<'_> {
             Some(by) => replay::split(frames, &by).map(Vec::from),
             None => Ok(vec![Trace::of(frames)]),
         };
-        let mut traces = self.of_file(path, replay, traces)?;
+        let mut traces = self.of_file(&format!("{path}.file"), &replay.file, traces)?;
         if traces.iter().all(|trace| trace.packets.is_empty()) {
             self.reading.fail(format!("{path}.file"), format!("'{}' has no packets", replay.file));
             return None;
@@ -132,10 +132,10 @@ impl Resolver<'_> {
     pub(super) fn of_file<T>(
         &mut self,
         path: &str,
-        replay: &ReplayDoc,
+        file: &str,
         made: Result<T, impl std::fmt::Display>,
     ) -> Option<T> {
-        let fail = |error| self.reading.fail(format!("{path}.file"), format!("'{}': {error}", replay.file));
+        let fail = |error| self.reading.fail(path, format!("'{file}': {error}"));
         made.map_err(fail).ok()
     }
 
@@ -190,7 +190,8 @@ impl Resolver<'_> {
         let by = split.clone().unwrap_or(SplitBy::FirstSource);
         let report = Arc::new(std::mem::take(&mut frames.report));
         let template = Template::new(frames, &by, split.is_some(), timing);
-        let Some(mut template) = self.of_file(path, replay, template) else { return Vec::new() };
+        let at = format!("{path}.file");
+        let Some(mut template) = self.of_file(&at, &replay.file, template) else { return Vec::new() };
         self.fill(name, &mut template.traces);
         let macs = self.rewritten(path, name, replay, &mut template.traces);
         let Some(pools) = pools.filter(|_| self.reading.errors.len() == said) else { return Vec::new() };
@@ -204,7 +205,8 @@ impl Resolver<'_> {
             if stream.is_marked() && !trace.packets.is_empty() {
                 plan.mark = self.mark_trace(own, &mut trace);
             }
-            let Some(made) = self.of_file(path, replay, Flows::new(&trace, &from_client, pools)) else {
+            let made = Flows::new(&trace, &from_client, pools);
+            let Some(made) = self.of_file(&at, &replay.file, made) else {
                 return Vec::new();
             };
             if trace.packets.is_empty() {
@@ -358,20 +360,25 @@ impl Resolver<'_> {
     }
 
     fn split_by(&mut self, path: &str, split: &SplitDoc) -> Option<SplitBy> {
-        let SplitDoc::By(SplitByDoc { clients, macs, interface }) = split else {
+        let SplitDoc::By(SplitByDoc { clients, macs, interface, other }) = split else {
             return Some(SplitBy::FirstSource);
         };
-        match (clients, macs, interface) {
-            (Some(clients), None, None) => {
+        match (clients, macs, interface, other) {
+            (Some(clients), None, None, None) => {
                 let network = |network: &Network| replay::Network::new(network.0.ip, network.0.prefix_len);
                 Some(SplitBy::Network(values(clients).into_iter().filter_map(network).collect()))
             }
-            (None, Some(macs), None) => {
+            (None, Some(macs), None, None) => {
                 Some(SplitBy::Mac(values(macs).into_iter().map(|mac| mac.0).collect()))
             }
-            (None, None, Some(interface)) => Some(SplitBy::Interface(*interface)),
+            (None, None, Some(interface), None) => Some(SplitBy::Interface(*interface)),
+            // Those of its first capture.
+            (None, None, None, Some(_)) => Some(SplitBy::Interface(0)),
             _ => {
-                self.reading.fail(path, "one of 'clients', 'macs' and 'interface' must identify the clients");
+                self.reading.fail(
+                    path,
+                    "one of 'clients', 'macs', 'interface' and 'other' must identify the clients",
+                );
                 None
             }
         }

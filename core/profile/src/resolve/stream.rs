@@ -1,18 +1,18 @@
 //! Streams: names, ports, what varies; and one plan for each copy.
 
 use super::Resolver;
-use super::packet::{Draft, Route};
-use super::pppoe::whose;
+use super::packet::{Draft, Route, tagged_by};
 use super::vary::{Fields, Names, Varying};
 use crate::document::StreamDoc;
 use crate::plan::{ClientsBy, NextHop, Pattern, Sizes, StreamPlan, WATCHED_MAX};
+use crate::protocols::whose;
 use field::{Program, Target, Vary};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{FrameLen, Load, Nanos};
 use wire::signature::{LaneMark, Mark};
-use wire::{PacketSpec, signature};
+use wire::{PacketSpec, Vlans, signature};
 
 /// Streams a run can have.
 const MOST: u64 = signature::STREAMS_MAX as u64;
@@ -32,7 +32,7 @@ const NAME_BYTES: u64 = 96;
 
 /// The port a stream, or an end of sessions, names.
 #[derive(Clone, Copy)]
-pub(super) enum PortName {
+pub(crate) enum PortName {
     /// Index in the plan; nothing is wrong with the port.
     Sound(usize),
     /// Index in the plan; an error about the port was reported.
@@ -334,7 +334,17 @@ impl<'a> Resolver<'a> {
         if plan.leased == Some(ClientsBy::Pppoe) {
             self.put_in_sessions(&packet_path, &mut bare);
         }
-        let Some(draft) = self.sent_by(path, stream, &bare, route, from_host) else { return Vec::new() };
+        let own = route.and_then(|route| self.own_vlans(plan.leased?, route.from, &bare));
+        let draft = match own {
+            Some(vlans) => {
+                let mut draft = tagged_by(&bare, &vlans);
+                // They are no host's.
+                draft.tags = None;
+                Some(draft)
+            }
+            None => self.sent_by(path, stream, &bare, route, from_host),
+        };
+        let Some(draft) = draft else { return Vec::new() };
         let vary_path = format!("{path}.vary");
         let fields = Fields::of(&draft.spec.headers);
         let varying = self.vary(&vary_path, &stream.vary, stream.flows.as_ref(), stream.lcg_seed, &fields);
@@ -406,6 +416,17 @@ impl<'a> Resolver<'a> {
             }
         }
         equal_copies(stream, plans)
+    }
+
+    /// The VLANs of the first of the clients behind a port that send a packet, if each has its own.
+    fn own_vlans(&self, by: ClientsBy, from: usize, bare: &Draft) -> Option<Vlans> {
+        let port = self.ports.get(from)?;
+        let vlans = match by {
+            ClientsBy::Pppoe => &port.pppoe.as_ref()?.config.vlans,
+            ClientsBy::Dhcp if bare.has("ipv6") => &port.dhcpv6.as_ref()?.config.vlans,
+            ClientsBy::Dhcp => &port.dhcp.as_ref()?.config.vlans,
+        };
+        vlans.differ().then(|| vlans.of(0).into_owned())
     }
 
     /// The packet with the VLAN tags of the host that sends it; of copies, of the host that sends the first.

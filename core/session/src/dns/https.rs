@@ -1,20 +1,27 @@
-//! DNS over HTTPS, both ends: a request of HTTP/2 for each query, by the plan of the other carriers. Source: RFC 8484.
+//! DNS over HTTPS, both ends: a request of HTTP/1.1, HTTP/2 or HTTP/3 for each query, by the plan of the other carriers. Source: RFC
+//! 8484.
 //!
-//! Not here: messages (`wire`), rules of servers (`server`), frames and fields (`http2`).
+//! Not here: messages (`wire`), rules of servers (`server`), frames and fields (`http2`, `http3`).
 //!
 //! Invariants: a client's query has the identifier 0, so that a cache takes equal queries for equal (section 4.1), and only 2xx
 //! with a DNS message counts as its response. A server responds to every request: to one that is no query by a status of 4xx.
 
 mod client;
+mod h1;
+mod h2;
+mod h3;
 mod server;
 
 pub(crate) use client::Client;
+pub(crate) use h3::Link as Https3Link;
 pub(crate) use server::Server;
 
-/// A flow's connection.
+/// A flow's connection over TCP: of HTTP/2, and of HTTP/1.1.
 pub(crate) enum HttpsLink {
-    Client(client::Asking),
-    Server(server::Serving),
+    Client(h2::client::Asking),
+    Server(h2::server::Serving),
+    Client1(h1::client::Asking),
+    Server1(h1::server::Serving),
 }
 
 /// The content type of a DNS message (section 6).

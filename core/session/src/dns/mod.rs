@@ -9,7 +9,7 @@ mod server;
 mod wire;
 
 pub(crate) use client::Client;
-pub(crate) use https::{Client as HttpsClient, HttpsLink, Server as HttpsServer};
+pub(crate) use https::{Client as HttpsClient, Https3Link, HttpsLink, Server as HttpsServer};
 pub use plan::{DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule};
 pub(crate) use quic::{Client as QuicClient, QuicLink, Server as QuicServer};
 pub(crate) use server::Server;

@@ -1,6 +1,6 @@
 //! Queries of clients and responses of servers. Pure data.
 
-use crate::http::Method;
+use crate::http::{HttpVersion, Method};
 use crate::vary::{Content, Delay, SelectionOrder};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct DnsPlan {
     pub order: SelectionOrder,
     /// Queries of a session; `None`: until it is closed from outside.
     pub per_session: Option<u32>,
-    /// Over QUIC and HTTPS: queries without a response at a time, at least 1, each on a stream.
+    /// Over QUIC and HTTPS: queries without a response at a time, at least 1, each on a stream; by HTTP/1.1 it is one.
     pub streams: u16,
     /// Think time, from a response to the next query; with several streams, once all have a response.
     pub think: Delay,
@@ -40,9 +40,11 @@ pub struct DnsPlan {
     pub https: Option<DnsHttps>,
 }
 
-/// Requests of DNS over HTTPS (RFC 8484), by HTTP/2.
+/// Requests of DNS over HTTPS (RFC 8484).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsHttps {
+    /// Version of HTTP. Sessions of HTTP/3 go over QUIC.
+    pub version: HttpVersion,
     /// Method of clients: GET or POST. Servers take both.
     pub method: Method,
     /// Path of requests, without the variable of a GET; begins with `/`.

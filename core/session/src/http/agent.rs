@@ -2,7 +2,8 @@
 //! Source: RFC 9110 section 15.4, RFC 6265.
 //!
 //! A redirect is followed by a further request on the same connection, before the next of the plan, so that it has a separate number
-//! on the connection; the plan's requests are counted apart.
+//! on the connection; the plan's requests are counted apart. If the server has closed the connection, or is about to, the session
+//! continues on another one to the same server, with its cookies ([`leave`]).
 //!
 //! Not here: how requests are written (the clients of each version).
 //!
@@ -14,7 +15,7 @@ use super::location::{host_and_port, resolve};
 use super::plan::{AgentPlan, HttpRequest, Method};
 use crate::counts::{Counts, Unfollowed};
 use crate::extra::{Extra, Extras};
-use crate::flow::{Ctx, Flow};
+use crate::flow::{Ctx, Flag, Flow};
 use crate::message::{Message, Vars, pieces};
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
@@ -129,6 +130,14 @@ pub(crate) struct Agent {
     pub(super) trips: BTreeMap<u32, Trip>,
     /// Requests of the plan that were sent.
     originals: u32,
+}
+
+/// States of a flow of HTTP/1.1 whose session continues on another connection.
+pub(super) mod state {
+    /// Waiting for that.
+    pub(crate) const LEAVING: u8 = 15;
+    /// The session is elsewhere.
+    pub(crate) const LEFT: u8 = 16;
 }
 
 /// Where a request that the server refused is sent again.
@@ -352,8 +361,29 @@ impl Agent {
         self.originals = 0;
     }
 
-    /// The connection takes no more requests: redirects are not followed. Returns how many.
-    pub(super) fn abandon(&mut self, counts: &mut Counts) -> u64 {
+    /// Requests of the plan that are sent again, by any session.
+    pub(super) fn take_back(&mut self, requests: u32) {
+        self.originals = self.originals.wrapping_sub(requests);
+    }
+
+    /// The connection closed before the response to request `number` began, which is one after a redirect: it is sent once more if its
+    /// method may be repeated (RFC 9110 section 9.2.2). Returns whether it will be.
+    pub(super) fn closed_on(&mut self, number: u32) -> bool {
+        let may = |trip: &Trip| trip.hops > 0 && !trip.is_repeat && trip.method.is_idempotent();
+        let Some(trip) = self.trips.get(&number).filter(|trip| may(trip)) else { return false };
+        let again = Trip { is_repeat: true, head: Vec::new(), answered: false, ..trip.clone() };
+        self.next.push_front(again);
+        true
+    }
+
+    /// State that goes along to another connection.
+    fn successor(&mut self) -> Self {
+        let (jar, next) = (std::mem::take(&mut self.jar), std::mem::take(&mut self.next));
+        Self { jar, next, trips: BTreeMap::new(), originals: self.originals }
+    }
+
+    /// The session is over: redirects that wait are not followed. Returns how many.
+    pub(crate) fn abandon(&mut self, counts: &mut Counts) -> u64 {
         let lost = std::mem::take(&mut self.next).len() as u64;
         counts.redirects.unfollowed(Unfollowed::Closed, lost);
         lost
@@ -382,6 +412,28 @@ pub(super) fn originals(settings: Option<&Settings>, extras: &Extras, flow: &Flo
 #[inline]
 pub(super) fn has_next(settings: Option<&Settings>, extras: &Extras, flow: &Flow) -> bool {
     settings.is_some() && find(extras, flow).is_some_and(Agent::has_next)
+}
+
+/// The connection takes no more requests, and a redirect waits: the session is to continue on another connection. `leaving` is the state
+/// of the flow until then.
+#[cold]
+pub(super) fn depart(ctx: &mut Ctx<'_>, flow: &mut Flow, leaving: u8) {
+    flow.state = leaving;
+    ctx.ask.go_on = Some(ctx.common.carrier);
+}
+
+/// State that a session takes to another connection, from a flow that is left in the state `left`.
+pub(super) fn leave(extras: &mut Extras, flow: &mut Flow, left: u8) -> Flow {
+    let mut next = flow.successor();
+    next.step = 0;
+    next.set(Flag::ARRIVES);
+    let carried = agent(extras, flow).successor();
+    *agent(extras, &mut next) = carried;
+    flow.state = left;
+    flow.unset(Flag::Turn);
+    flow.set(Flag::Done);
+    flow.set(Flag::Closing);
+    next
 }
 
 /// The connection takes no more requests: redirects that wait are not followed, and their requests count as failed. Returns whether the

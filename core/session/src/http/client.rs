@@ -1,7 +1,9 @@
 //! Asks, and reads what comes back.
 
+mod express;
+
 use super::agent::{self, Agent, Aim, Outcome, Response, Settings, Trip};
-use super::parse::{self, Framing, Remembered, ResponseHead, Step, state};
+use super::parse::{self, Framing, HINTS_MAX, Remembered, ResponseHead, Step, state};
 use super::plan::{HttpClose, HttpPlan, HttpRequest, HttpVersion, Method, RequestBody};
 use super::{h2, h3};
 use crate::counts::Reason;
@@ -16,9 +18,6 @@ use crate::vary::{Content, Delay, Size, turn};
 use std::sync::Arc;
 use tcp::End;
 use units::Nanos;
-
-/// Most bytes of the interim responses (1xx) to a request.
-const HINTS_MAX: u64 = 64 << 10;
 
 /// Fault of a response that its request can't have caused.
 const UNASKED: parse::Wrong = "a response before its request";
@@ -137,6 +136,18 @@ impl Ready {
     }
 }
 
+/// Whether nothing more is sent or read on a flow.
+#[inline]
+fn has_ended(flow: &Flow) -> bool {
+    flow.state == state::END || has_left(flow)
+}
+
+/// Whether the session of a flow continues, or will, on another connection.
+#[inline]
+fn has_left(flow: &Flow) -> bool {
+    matches!(flow.state, agent::state::LEAVING | agent::state::LEFT)
+}
+
 /// The whole request.
 fn message(request: &HttpRequest, last: bool) -> Message {
     let mut head = vec![Piece::text(request.method.name()), Piece::text(" ")];
@@ -192,6 +203,11 @@ impl Client {
         Self { requests, turns, agent, plan, remembered: Remembered::default(), h2, h3, has_bodies }
     }
 
+    /// Whether it goes over HTTP/2 and nothing else.
+    pub(crate) fn needs_http2(&self) -> bool {
+        self.plan.version == HttpVersion::Two
+    }
+
     /// Sets the wall clock's time, since 1970-01-01 UTC, at instant zero.
     pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
         if let Some(agent) = &mut self.agent {
@@ -208,7 +224,10 @@ impl Client {
     /// Request `number` of a session.
     #[inline]
     fn request(&self, flow: &Flow, number: u32) -> &Ready {
-        &self.requests[self.turns.pick(self.turn(flow, number))]
+        match &self.requests[..] {
+            [only] => only,
+            all => &all[self.turns.pick(self.turn(flow, number))],
+        }
     }
 
     #[inline]
@@ -249,6 +268,7 @@ impl Client {
             return h3.opened(ctx, flow);
         }
         flow.state = state::HEAD;
+        ctx.counts.redirects.new_connections += u64::from(flow.take(Flag::ARRIVES));
         if let Some(h2) = &mut self.h2 {
             match h2::is_chosen(self.plan.version, ctx) {
                 Ok(true) => return h2.opened(ctx, flow),
@@ -262,11 +282,14 @@ impl Client {
     /// Sends what may be sent.
     fn pump(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         loop {
-            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state == state::END {
+            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || has_ended(flow) {
                 return;
             }
             if self.follow(ctx, flow) {
                 continue;
+            }
+            if has_ended(flow) {
+                return;
             }
             let sent = agent::originals(self.agent.as_ref(), ctx.extras, flow);
             let all_sent = self.plan.per_connection.is_some_and(|all| sent >= all);
@@ -291,15 +314,16 @@ impl Client {
         }
     }
 
-    /// Follows a redirect if one waits and another request may be sent; returns whether it did.
+    /// Follows a redirect if one waits and another request may be sent; returns whether it did. Where the connection takes no more, the
+    /// session leaves it once all responses are there.
     #[inline]
     fn follow(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
         if !agent::has_next(self.agent.as_ref(), ctx.extras, flow) {
             return false;
         }
         if flow.has(Flag::Last) || flow.has(Flag::PeerClosed) {
-            if agent::abandon(ctx, flow, self.plan.errors_fail) {
-                self.stuck(ctx, flow);
+            if flow.waiting == 0 && !has_ended(flow) && !ctx.shall_end(flow) {
+                agent::depart(ctx, flow, agent::state::LEAVING);
             }
             return false;
         }
@@ -314,14 +338,6 @@ impl Client {
         }
         self.send(ctx, flow, trip);
         true
-    }
-
-    /// A redirect was not followed, which fails the session.
-    #[cold]
-    fn stuck(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        ctx.fail_softly(flow, Reason::Redirect);
-        flow.set(Flag::Closing);
-        ctx.ask.close = true;
     }
 
     /// Makes the next request, of the plan or after a redirect; returns its bytes.
@@ -403,7 +419,7 @@ impl Client {
     fn process(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> usize {
         let (mut used, mut early) = (0, false);
         loop {
-            if flow.has(Flag::Failed) || flow.state == state::END {
+            if flow.has(Flag::Failed) || has_ended(flow) {
                 return data.len();
             }
             let rest = &data[used..];
@@ -670,7 +686,7 @@ impl Client {
             return h2.finished(ctx, flow);
         }
         flow.set(Flag::PeerClosed);
-        if flow.has(Flag::Failed) {
+        if flow.has(Flag::Failed) || has_left(flow) {
             return;
         }
         if flow.state == state::UNTIL_CLOSE {
@@ -679,6 +695,11 @@ impl Client {
             if flow.has(Flag::Failed) {
                 return;
             }
+        }
+        self.repeat(ctx, flow);
+        while self.follow(ctx, flow) {}
+        if has_left(flow) {
+            return;
         }
         if flow.state != state::END {
             if flow.waiting > 0 || flow.sent == 0 {
@@ -690,6 +711,19 @@ impl Client {
         }
         flow.state = state::END;
         ctx.close(flow);
+    }
+
+    /// The server has closed. A request after a redirect to which nothing came crossed with that: it is to be sent again.
+    #[cold]
+    fn repeat(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let has_begun = flow.has(Flag::FirstByte) || flow.has(Flag::Stashed) || flow.state != state::HEAD;
+        if self.agent.is_none() || flow.waiting != 1 || has_begun || ctx.shall_end(flow) {
+            return;
+        }
+        if agent::agent(ctx.extras, flow).closed_on(Self::answered(flow)) {
+            ctx.counts.redirects.repeated += 1;
+            flow.waiting = 0;
+        }
     }
 
     #[inline]
@@ -730,6 +764,9 @@ impl Client {
         if let Some(h3) = &mut self.h3 {
             return h3.woke(ctx, flow);
         }
+        if has_left(flow) {
+            return;
+        }
         if flow.state == state::END && flow.has(Flag::Head) {
             // The server was to close, and did not.
             if ctx.has_run_out(flow, ctx.common.patience.response) {
@@ -763,6 +800,28 @@ impl Client {
 
     pub(crate) fn awaits_reply(flow: &Flow) -> bool {
         flow.waiting > 0
+    }
+
+    /// Whether a flow takes up a session that began on another.
+    #[inline]
+    pub(crate) fn is_arriving(flow: &Flow) -> bool {
+        flow.state == 0 && flow.has(Flag::ARRIVES)
+    }
+
+    /// Whether the session of a flow continues on another.
+    #[inline]
+    pub(crate) fn is_gone(flow: &Flow) -> bool {
+        matches!(flow.state, agent::state::LEFT | h2::state::LEFT | h3::state::LEFT)
+    }
+
+    /// State that a session takes to another connection, if it waits for that.
+    pub(crate) fn leave(extras: &mut Extras, flow: &mut Flow) -> Option<Flow> {
+        match flow.state {
+            agent::state::LEAVING => Some(agent::leave(extras, flow, agent::state::LEFT)),
+            h2::state::LEAVING => Some(agent::leave(extras, flow, h2::state::LEFT)),
+            h3::state::LEAVING => Some(agent::leave(extras, flow, h3::state::LEFT)),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_complete(flow: &Flow, _: End) -> bool {

@@ -35,6 +35,10 @@ pub(crate) mod state {
     pub(crate) const END: u8 = 12;
     /// A server does not know its client's version yet.
     pub(crate) const UNKNOWN: u8 = 13;
+    /// A client's session waits to continue on another connection.
+    pub(crate) const LEAVING: u8 = 17;
+    /// It does so.
+    pub(crate) const LEFT: u8 = 18;
 }
 
 /// Number of consecutive requests that a server may refuse before it responds to one.
@@ -49,7 +53,7 @@ pub(crate) enum Link {
 /// Whether a flow uses HTTP/2.
 #[inline]
 pub(crate) fn speaks(flow: &Flow) -> bool {
-    matches!(flow.state, state::OPEN | state::END)
+    matches!(flow.state, state::OPEN | state::END | state::LEAVING | state::LEFT)
 }
 
 /// Whether a client uses HTTP/2 on a flow that was just opened; a reason if it can't.

@@ -5,7 +5,7 @@
 //! How a flow begins and ends is that of every session over QUIC: see [`link`](crate::quic::link).
 
 mod client;
-mod connection;
+pub(crate) mod connection;
 mod server;
 
 pub(crate) use client::Client;
@@ -21,6 +21,14 @@ use http3::qpack::{Field, OVERHEAD};
 
 /// Of which kind the bytes of bodies are: generated, or request `n - 1`'s text.
 const GENERATED: u16 = 0;
+
+/// States of a flow, beside the states of every session over QUIC.
+pub(crate) mod state {
+    /// A client's session waits to continue on another connection.
+    pub(crate) const LEAVING: u8 = 27;
+    /// It does so.
+    pub(crate) const LEFT: u8 = 28;
+}
 
 /// A flow's connection.
 pub(crate) enum Link {
@@ -44,8 +52,11 @@ impl Link {
     }
 }
 
+/// The status of a request that the server does not want in early data (RFC 8470 section 5.2).
+pub(crate) const TOO_EARLY: u16 = 425;
+
 /// Counts the GOAWAYs that have come since `before`.
-fn note_goaways(counts: &mut Counts, before: &mut u64, now: u64) {
+pub(crate) fn note_goaways(counts: &mut Counts, before: &mut u64, now: u64) {
     counts.http3.goaways += now - *before;
     *before = now;
 }
@@ -60,7 +71,7 @@ enum Item {
 
 /// Fields in order, and their size (RFC 9114 section 4.2.2) without values that vary.
 #[derive(Debug, Default)]
-struct Items {
+pub(crate) struct Items {
     items: Vec<(Kind, Item)>,
     size: u32,
 }
@@ -71,7 +82,7 @@ impl Items {
         self.items.push((Kind::of(name), Item::Always(Field::always(name, value))));
     }
 
-    fn content(&mut self, name: &str, content: &Content) {
+    pub(crate) fn content(&mut self, name: &str, content: &Content) {
         let message = Message::new(pieces(content));
         let name = name.to_ascii_lowercase();
         match message.text() {
@@ -84,7 +95,7 @@ impl Items {
     }
 
     /// Writes them; returns the size of the values that vary.
-    fn put(&self, vars: &Vars, value: &mut Vec<u8>, out: &mut Vec<u8>) -> u32 {
+    pub(crate) fn put(&self, vars: &Vars, value: &mut Vec<u8>, out: &mut Vec<u8>) -> u32 {
         self.put_but(LeftOut::default(), vars, value, out)
     }
 

@@ -11,7 +11,7 @@ pub(crate) mod date;
 pub(crate) mod h2;
 pub(crate) mod h3;
 mod location;
-mod parse;
+pub(crate) mod parse;
 mod plan;
 mod server;
 

@@ -9,6 +9,8 @@ use crate::flow::Flow;
 
 /// Longest head, and longest line within a chunked body.
 pub const HEAD_MAX: usize = 16 << 10;
+/// Most bytes of the interim responses (1xx) to a request.
+pub(crate) const HINTS_MAX: u64 = 64 << 10;
 
 /// Framing of a message: where its body ends (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -323,6 +325,11 @@ impl Method {
             Self::Options => "OPTIONS",
             Self::Patch => "PATCH",
         }
+    }
+
+    /// Whether a request may be sent again although the first may have had its effect (RFC 9110 section 9.2.2).
+    pub(crate) const fn is_idempotent(self) -> bool {
+        !matches!(self, Self::Post | Self::Patch)
     }
 
     pub(crate) fn read(name: &[u8]) -> Option<Self> {

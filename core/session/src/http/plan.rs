@@ -77,6 +77,10 @@ pub struct QuicPlan {
     pub key_update: Option<u64>,
     /// Whether the messages of programs go in DATAGRAM frames (RFC 9221), and not on a stream. Of both ends.
     pub datagrams: bool,
+    /// Streams on which clients run their programs beside each other; 0 is 1.
+    pub streams: u16,
+    /// Whether each end of a program sends on its own unidirectional stream. Of both ends.
+    pub unidirectional: bool,
 }
 
 /// Changes of the port of a client of QUIC.

@@ -1,5 +1,7 @@
 //! Reads requests, and responds by rules.
 
+mod express;
+
 use super::parse::{self, Framing, Remembered, RequestHead, Step, state};
 use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, HttpServer, HttpVersion, Method, RequestBody};
 use super::{h2, h3};
@@ -43,6 +45,7 @@ pub(crate) struct Server {
     wall_zero: Nanos,
     /// The last instant seen.
     seen: Nanos,
+    written: express::Written,
 }
 
 /// A response made ready.
@@ -278,7 +281,9 @@ impl Server {
         let h2 = has_h2.then(|| h2::Server::new(rules.clone(), server).into());
         let h3 = (plan.version == HttpVersion::Three).then(|| h3::Server::new(rules.clone(), server).into());
         let remembered = Remembered::default();
-        Self { templates, go_on, remembered, rules, h2, h3, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
+        let written = express::Written::default();
+        let zero = Nanos::ZERO;
+        Self { templates, go_on, remembered, rules, h2, h3, wall_zero: zero, seen: zero, written, plan }
     }
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
@@ -295,6 +300,11 @@ impl Server {
     #[inline]
     fn template(&self, index: u32) -> &Template {
         self.templates.get(index as usize).unwrap_or(&self.go_on)
+    }
+
+    /// Whether it goes over HTTP/2 and nothing else.
+    pub(crate) fn needs_http2(&self) -> bool {
+        self.plan.version == HttpVersion::Two
     }
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

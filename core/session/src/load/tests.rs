@@ -125,6 +125,61 @@ fn places_stay_empty_for_the_down_time() {
     assert_eq!(opener.poll(ms(105), 6, u64::MAX).count, 4);
 }
 
+/// Sessions opened until `end` if each fails after 1 ms, in a place of `concurrent`.
+fn opened_in_vain(plan: &LoadPlan, end: u64) -> (u64, Vec<u64>) {
+    let mut opener = Opener::new(plan, 0, 1);
+    let (mut active, mut all, mut times) = (0, 0, Vec::new());
+    for time in 0..end {
+        opener.ended(ms(time), active);
+        opener.tried(ms(time), active, 7);
+        let opening = opener.poll(ms(time), 0, u64::MAX);
+        active = opening.count;
+        all += active;
+        if active > 0 {
+            times.push(time);
+        } else {
+            assert!(opener.deadline(0) > ms(time), "{time}");
+        }
+    }
+    (all, times)
+}
+
+#[test]
+fn sessions_that_all_fail_are_replaced_after_pauses() {
+    let plan = LoadPlan { concurrent: Some(10), ..at(OpenRate::Max) };
+    let (all, times) = opened_in_vain(&plan, 10_000);
+    assert_eq!(times[..7], [0, 10, 30, 70, 150, 310, 630]);
+    assert!(times.windows(2).rev().take(5).all(|pair| pair[1] - pair[0] == 1_000), "{times:?}");
+    assert_eq!(all, 10 * times.len() as u64);
+    // Places that are free only after a while do not wake it in a pause.
+    let idle = LoadPlan { down: Delay::Constant(ms(5)), ..plan.clone() };
+    assert!((100..200).contains(&opened_in_vain(&idle, 10_000).0));
+    // A rate, and a number of sessions, are asked for.
+    let rate = LoadPlan { concurrent: Some(10), ..constant(1_000) };
+    assert_eq!(opened_in_vain(&rate, 1_000).0, 1_000);
+    let count = LoadPlan { count: Some(2_000), ..plan };
+    assert_eq!(opened_in_vain(&count, 1_000).0, 2_000);
+}
+
+#[test]
+fn progress_ends_the_pauses() {
+    let plan = LoadPlan { concurrent: Some(10), ..at(OpenRate::Max) };
+    let mut opener = Opener::new(&plan, 0, 1);
+    for time in [0, 10, 30, 70] {
+        assert_eq!(opener.poll(ms(time), 0, u64::MAX).count, 10, "{time}");
+        opener.tried(ms(time), 10, 0);
+        assert_eq!(opener.poll(ms(time), 0, u64::MAX).count, 0);
+        assert!(opener.deadline(0) > ms(time));
+    }
+    assert_eq!(opener.poll(ms(200), 0, u64::MAX).count, 10);
+    // One of ten came through.
+    opener.tried(ms(201), 10, 1);
+    assert_eq!(opener.poll(ms(201), 0, u64::MAX).count, 10);
+    // A session that fails beside others that live changes nothing.
+    opener.tried(ms(202), 1, 1);
+    assert_eq!(opener.poll(ms(202), 9, u64::MAX).count, 1);
+}
+
 #[test]
 fn the_most_at_a_time_leaves_the_others_due() {
     let plan = LoadPlan { concurrent: Some(7), count: Some(9), ..constant(1_000) };

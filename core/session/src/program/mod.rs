@@ -6,7 +6,7 @@ mod straight;
 
 pub(crate) use machine::Machine;
 pub(crate) use quic::{Channel, OverQuic};
-pub(crate) use straight::{Place, Straight};
+pub(crate) use straight::Straight;
 
 use crate::vary::{Content, Delay};
 use std::sync::Arc;

@@ -1,30 +1,35 @@
-//! Programs over QUIC: messages on the first bidirectional stream of a connection, which its client opens, or each in a DATAGRAM frame.
-//! Source: RFC 9000, RFC 9221.
+//! Programs over QUIC: messages on streams of a connection, or each in a DATAGRAM frame. Source: RFC 9000, RFC 9221.
 //!
-//! A program sees the stream as it sees a connection of TCP: its close is the stream's end (FIN), its reset RESET_STREAM. Frames of datagrams it sees
-//! as it sees datagrams of UDP. Bytes count as acknowledged once QUIC has taken them, which keeps them until they are. A connection is closed
-//! by code 0 once its program is over: by its client when both ends of the stream have come, by its server if the client leaves it open.
+//! A client opens one stream, or several; on each both ends run their programs, beside each other. A program sees its stream as it sees a
+//! connection of TCP: its close is the stream's end (FIN), its reset RESET_STREAM. Where streams are unidirectional each end sends on
+//! its own: the server's *n*-th is that of the client's *n*-th. Frames of datagrams a program sees as it sees datagrams of UDP. Bytes count
+//! as acknowledged once QUIC has taken them, which keeps them until they are. A connection is closed by code 0 once its programs are
+//! over: by its client when both ends of each stream have come, by its server if the client leaves it open.
+//!
+//! In early data, where it is allowed, goes what a client's programs send before anything comes back. If the server rejects that, its
+//! bytes are sent again on new streams.
 //!
 //! Not here: what programs are (`machine`), other streams: they are refused.
 //!
-//! Invariant: `flow.state` and `flow.waiting` are the program's while it runs, and the connection's at all other times.
+//! Invariant: each program has its own flow, a [`Lane`]'s; the session's shows what all of them have in common.
 
 use super::{Machine, Program};
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ask, Ctx, Flag, Flow};
+use crate::http::QuicPlan;
 use crate::quic::link::{self, Link, give_up, state};
-use crate::quic::{Carried, Quic, QuicEnd, QuicEvent, QuicRead, QuicUnsent, failure};
+use crate::quic::{Carried, Due, Quic, QuicEnd, QuicEvent, QuicRead, QuicUnsent, failure};
 use tcp::End;
 use units::Nanos;
 
-/// The client's first bidirectional stream (RFC 9000 section 2.1).
-const STREAM: u64 = 0;
-/// Codes by which a connection is closed: its program is over, or has failed.
+/// Codes by which a connection is closed: its programs are over, or one has failed.
 const OVER: u64 = 0;
 const FAILED: u64 = 1;
 /// Bytes of a message passed to QUIC at a time.
 const PIECE: u64 = 16 << 10;
+/// Programs of a connection, at most: no stream of a client beyond them is taken.
+const LANES_MAX: usize = 10_000;
 /// Time for which an end that is over waits for the other one to be over, too.
 const PARTING: Nanos = Nanos::from_secs(1);
 /// When it is looked again whether the last datagrams have left.
@@ -36,16 +41,33 @@ pub(crate) struct OverQuic {
     machine: Machine,
     /// Each message goes in a DATAGRAM frame.
     datagrams: bool,
+    /// Streams that a client opens.
+    streams: u16,
+    /// Each end sends on its own stream.
+    one_way: bool,
+    /// Clients send in early data where it is allowed.
+    early_data: bool,
 }
 
 /// A flow's connection.
 pub(crate) struct Channel {
     pub(crate) carried: Carried,
-    /// `state` and `waiting` of the flow while the program does not run.
-    state: u8,
-    waiting: u8,
-    /// The program runs.
-    runs: bool,
+    /// Programs, in the order of their streams.
+    lanes: Vec<Lane>,
+    /// When the connection is closed at the latest.
+    parts: Option<Nanos>,
+    /// Programs of a client run, although the handshake is not done: what they send may have to be sent again.
+    early: bool,
+}
+
+/// A program at work.
+#[derive(Default)]
+struct Lane {
+    /// The flow that it sees.
+    flow: Flow,
+    /// The streams on which it sends and receives, once they are there.
+    output: Option<u64>,
+    input: Option<u64>,
     /// Bytes that it passed for sending, and how many of them QUIC has taken.
     asked: u64,
     taken: u64,
@@ -53,39 +75,63 @@ pub(crate) struct Channel {
     ends: bool,
     ended: bool,
     delivered: bool,
-    /// It reads; the other end's last byte has come, and the program knows.
-    reads: bool,
+    /// It has reset its stream: it sends nothing more, on another one either.
+    resets: bool,
+    /// It does not read; the other end's last byte has come, and the program knows.
+    paused: bool,
     heard: bool,
-    /// When it wants to be woken, and when the connection is closed at the latest.
+    /// When it wants to be woken.
     wake: Option<Nanos>,
-    parts: Option<Nanos>,
+}
+
+impl Lane {
+    fn is_over(&self) -> bool {
+        self.flow.has(Flag::Done) && self.ended && self.delivered
+    }
 }
 
 impl Channel {
     fn new(quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
         let mut carried = Carried::new(quic, now, base);
         carried.close_by(OVER);
-        Self {
-            carried,
-            state: 0,
-            waiting: 0,
-            runs: false,
-            asked: 0,
-            taken: 0,
-            ends: false,
-            ended: false,
-            delivered: false,
-            reads: true,
-            heard: false,
-            wake: None,
-            parts: None,
-        }
+        Self { carried, lanes: Vec::new(), parts: None, early: false }
     }
 
-    /// Gives the program its part of the flow, or takes it back.
-    fn exchange(&mut self, flow: &mut Flow) {
-        std::mem::swap(&mut self.state, &mut flow.state);
-        std::mem::swap(&mut self.waiting, &mut flow.waiting);
+    /// The flows of its programs, each with its additional state.
+    pub(crate) fn into_flows(self) -> impl Iterator<Item = Flow> {
+        self.lanes.into_iter().map(|lane| lane.flow)
+    }
+
+    /// The program that sends, or receives, on a stream.
+    fn sends_on(&self, stream: u64) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.output == Some(stream))
+    }
+
+    fn reads(&self, stream: u64) -> Option<usize> {
+        self.lanes.iter().position(|lane| lane.input == Some(stream))
+    }
+
+    /// Shows on the session's flow what its programs have in common. `machine` is theirs.
+    fn show(&self, machine: &Machine, flow: &mut Flow, wanted: usize) {
+        if flow.has(Flag::Failed) {
+            return;
+        }
+        // Whatever goes in early data, nothing is done before the handshake is.
+        let is_open = flow.state != state::CONNECTING;
+        let is_done =
+            is_open && self.lanes.len() >= wanted && self.lanes.iter().all(|lane| lane.flow.has(Flag::Done));
+        let any = |flag| self.lanes.iter().any(|lane| lane.flow.has(flag));
+        let awaits = |lane: &&Lane| machine.awaits_reply(&lane.flow);
+        flow.waiting = u8::from(self.lanes.iter().any(|lane| machine.awaits_reply(&lane.flow)));
+        let begun = self.lanes.iter().filter(awaits).all(|lane| lane.flow.has(Flag::FirstByte));
+        for (flag, is_set) in [
+            (Flag::Done, is_done),
+            (Flag::FirstByte, begun && flow.waiting > 0),
+            (Flag::Turn, any(Flag::Turn)),
+            (Flag::Stopped, any(Flag::Stopped)),
+        ] {
+            if is_set { flow.set(flag) } else { flow.unset(flag) }
+        }
     }
 }
 
@@ -99,8 +145,19 @@ fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut
 }
 
 impl OverQuic {
-    pub(crate) fn new(program: &Program, datagrams: bool) -> Self {
-        Self { machine: Machine::new(program), datagrams }
+    pub(crate) fn new(program: &Program, plan: QuicPlan) -> Self {
+        Self {
+            machine: Machine::new(program),
+            datagrams: plan.datagrams,
+            streams: plan.streams.max(1),
+            one_way: plan.unidirectional,
+            early_data: plan.early_data && !plan.datagrams,
+        }
+    }
+
+    /// Programs of a session: of a server, as far as it knows.
+    fn wanted(&self, ctx: &Ctx<'_>) -> usize {
+        if ctx.is_client() && !self.datagrams { usize::from(self.streams) } else { 1 }
     }
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -111,9 +168,13 @@ impl OverQuic {
             return link::keep_path(ctx, flow);
         }
         let Some(quic) = link::connect(ctx, flow) else { return };
-        let channel = Box::new(Channel::new(quic, ctx.now, 0));
+        let early = self.early_data && quic.has_early_keys();
+        let channel = Box::new(Channel { early, ..Channel::new(quic, ctx.now, 0) });
         ctx.extras.of(flow).quic = Some(Box::new(Link::Program(channel)));
-        ctx.arm(flow, ctx.common.patience.response);
+        link::await_handshake(ctx, flow);
+        if early {
+            with(ctx, flow, |ctx, flow, channel| self.begin_client(ctx, flow, channel));
+        }
     }
 
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
@@ -125,7 +186,7 @@ impl OverQuic {
             let Some((quic, base)) = link::accept(ctx, flow, datagram) else { return };
             let channel = Box::new(Channel::new(quic, ctx.now, base));
             ctx.extras.of(flow).quic = Some(Box::new(Link::Program(channel)));
-            ctx.arm(flow, ctx.common.patience.idle);
+            link::await_handshake(ctx, flow);
         } else {
             with(ctx, flow, |ctx, _, channel| channel.carried.receive(ctx, datagram));
         }
@@ -140,86 +201,197 @@ impl OverQuic {
             }
             match event {
                 QuicEvent::Connected => self.connected(ctx, flow, channel),
-                QuicEvent::Readable(STREAM) if !self.datagrams => {
-                    self.begin(ctx, flow, channel);
-                    self.read(ctx, flow, channel);
-                }
-                QuicEvent::Readable(id) => {
-                    ctx.counts.detail("a stream that the program has no use for was refused");
-                    channel.carried.quic.stop(id, OVER);
-                    if id & 2 == 0 {
-                        channel.carried.quic.reset(id, OVER);
+                QuicEvent::Readable(id) => match self.lane_of(ctx, flow, channel, id) {
+                    Some(lane) => self.read(ctx, flow, channel, lane),
+                    None => Self::refuse(ctx, channel, id),
+                },
+                QuicEvent::Writable(id) => {
+                    if let Some(lane) = channel.sends_on(id) {
+                        self.tell(ctx, flow, channel, lane, |_, _, _| {});
                     }
                 }
-                QuicEvent::Writable(STREAM) | QuicEvent::Available => {
+                QuicEvent::Available => {
                     self.begin_client(ctx, flow, channel);
-                    self.tell(ctx, flow, channel, |_, _, _| {});
+                    for lane in 0..channel.lanes.len() {
+                        self.tell(ctx, flow, channel, lane, |_, _, _| {});
+                    }
                 }
-                QuicEvent::Delivered(STREAM) => channel.delivered = true,
-                QuicEvent::Stopped(STREAM, code) => {
-                    Self::given_up(ctx, flow, channel, &format!("STOP_SENDING: code {code:#x}"));
+                QuicEvent::Delivered(id) => {
+                    if let Some(lane) = channel.sends_on(id) {
+                        channel.lanes[lane].delivered = true;
+                    }
+                }
+                QuicEvent::Stopped(id, code) => {
+                    if let Some(lane) = channel.sends_on(id) {
+                        Self::given_up(ctx, flow, channel, lane, &format!("STOP_SENDING: code {code:#x}"));
+                    }
                 }
                 QuicEvent::Datagram => self.read_datagrams(ctx, flow, channel),
-                QuicEvent::Writable(_) | QuicEvent::Delivered(_) | QuicEvent::Stopped(..) => {}
                 QuicEvent::Lost(end) => self.lost(ctx, flow, channel, &end),
             }
         }
         self.part(ctx, flow, channel);
     }
 
+    /// The program that reads a stream of the other end's, which begins if it has not.
+    fn lane_of(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        channel: &mut Channel,
+        id: u64,
+    ) -> Option<usize> {
+        if let Some(lane) = channel.reads(id) {
+            return Some(lane);
+        }
+        let is_of_client = id & 1 == 0;
+        if self.datagrams || (id & 2 != 0) != self.one_way || is_of_client == ctx.is_client() {
+            return None;
+        }
+        let place = (id >> 2) as usize;
+        if ctx.is_client() {
+            // The server's stream for a program of ours.
+            channel.lanes.get_mut(place)?.input = Some(id);
+            return Some(place);
+        }
+        if place >= LANES_MAX {
+            return None;
+        }
+        // A client opens its streams in order, as QUIC does all before one (RFC 9000 section 3.2).
+        while channel.lanes.len() <= place {
+            let stream = (channel.lanes.len() as u64) << 2 | u64::from(self.one_way) << 1;
+            let output = (!self.one_way).then_some(stream);
+            self.begin(ctx, flow, channel, Lane { output, input: Some(stream), ..Lane::default() });
+        }
+        Some(place)
+    }
+
+    /// Refuses a stream that no program has a use for.
+    #[cold]
+    fn refuse(ctx: &mut Ctx<'_>, channel: &mut Channel, id: u64) {
+        ctx.counts.detail("a stream that the program has no use for was refused");
+        channel.carried.quic.stop(id, OVER);
+        if id & 2 == 0 {
+            channel.carried.quic.reset(id, OVER);
+        }
+    }
+
     fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
         flow.state = state::OPEN;
         channel.carried.connected(ctx, flow);
-        channel.wake = None;
+        if !ctx.is_client() {
+            ctx.counts.quic.early_data_accepted += u64::from(channel.carried.quic.has_early_keys());
+            for place in 0..channel.lanes.len() {
+                self.tell(ctx, flow, channel, place, |_, _, _| {});
+            }
+        } else if std::mem::take(&mut channel.early) {
+            self.end_early(ctx, flow, channel);
+        }
         if self.datagrams {
-            return self.begin(ctx, flow, channel);
+            return self.begin(ctx, flow, channel, Lane::default());
         }
         self.begin_client(ctx, flow, channel);
-        if !channel.runs {
-            // A server waits for its client to open the stream, and a client for its server to take one.
+        if channel.lanes.is_empty() {
+            // A server waits for its client to open a stream, and a client for its server to take one.
             let patience = ctx.common.patience;
             ctx.arm(flow, if ctx.is_client() { patience.response } else { patience.idle });
         }
     }
 
-    /// Opens the stream of a client's program, unless it is open, or the server takes none yet.
+    /// The handshake is done: the server has what was sent before, or gets it again.
+    #[cold]
+    fn end_early(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
+        let is_accepted = channel.carried.quic.is_early_accepted();
+        let quic = &mut ctx.counts.quic;
+        *(if is_accepted { &mut quic.early_data_accepted } else { &mut quic.early_data_rejected }) += 1;
+        if !is_accepted {
+            for lane in &mut channel.lanes {
+                (lane.output, lane.input) = (None, None);
+                (lane.taken, lane.ended, lane.delivered) = (0, lane.resets, lane.resets);
+                lane.asked *= u64::from(!lane.resets);
+            }
+            self.reopen(channel);
+        }
+        for place in 0..channel.lanes.len() {
+            let taken = channel.lanes[place].taken;
+            ctx.counts.bytes_delivered += taken;
+            self.tell(ctx, flow, channel, place, |machine, ctx, flow| {
+                if taken > 0 {
+                    machine.acknowledged(ctx, flow, taken);
+                }
+            });
+        }
+    }
+
+    /// Opens new streams for a client's programs that have lost theirs, as many as the server takes.
+    #[cold]
+    fn reopen(&self, channel: &mut Channel) {
+        for lane in channel.lanes.iter_mut().filter(|lane| lane.output.is_none()) {
+            let Some(id) = channel.carried.quic.open(!self.one_way) else { return };
+            (lane.output, lane.input) = (Some(id), (!self.one_way).then_some(id));
+            if lane.resets {
+                channel.carried.quic.reset(id, OVER);
+            }
+        }
+    }
+
+    /// Opens the streams of a client's programs, as many as the server takes.
     fn begin_client(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
-        let may_open = ctx.is_client() && !self.datagrams && !channel.runs && flow.state == state::OPEN;
-        if may_open && channel.carried.quic.open(true).is_some() {
-            self.begin(ctx, flow, channel);
+        let is_early = channel.early && flow.state == state::CONNECTING;
+        let may_open = ctx.is_client() && !self.datagrams && (flow.state == state::OPEN || is_early);
+        if may_open {
+            self.reopen(channel);
+        }
+        while may_open && channel.lanes.len() < usize::from(self.streams) && !flow.has(Flag::Failed) {
+            let Some(id) = channel.carried.quic.open(!self.one_way) else { return };
+            let input = (!self.one_way).then_some(id);
+            self.begin(ctx, flow, channel, Lane { output: Some(id), input, ..Lane::default() });
         }
     }
 
-    /// The program begins.
-    fn begin(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
-        if !std::mem::replace(&mut channel.runs, true) {
-            flow.unset(Flag::Armed);
-            self.tell(ctx, flow, channel, |machine, ctx, flow| machine.opened(ctx, flow));
-        }
+    /// A program begins.
+    fn begin(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, mut lane: Lane) {
+        lane.flow = Flow::new(u64::from(flow.number), ctx.now);
+        lane.flow.until = flow.until;
+        channel.lanes.push(lane);
+        channel.parts = None;
+        flow.unset(Flag::Armed);
+        let last = channel.lanes.len() - 1;
+        self.tell(ctx, flow, channel, last, |machine, ctx, flow| machine.opened(ctx, flow));
     }
 
-    /// Has the program see the flow, and carries out its requests.
+    /// Has a program see its flow, and carries out its requests.
     fn tell(
         &mut self,
         ctx: &mut Ctx<'_>,
         flow: &mut Flow,
         channel: &mut Channel,
+        place: usize,
         tell: impl FnOnce(&Machine, &mut Ctx<'_>, &mut Flow),
     ) {
-        if !channel.runs || flow.has(Flag::Failed) || channel.carried.is_over() {
+        if flow.has(Flag::Failed) || channel.carried.is_over() {
             return;
         }
         let outer = std::mem::take(&mut ctx.ask);
         let udp = std::mem::replace(&mut ctx.udp, self.datagrams);
-        channel.exchange(flow);
-        tell(&self.machine, ctx, flow);
-        let wrong = self.send(ctx, flow, channel);
-        channel.exchange(flow);
+        let wanted = self.wanted(ctx);
+        let lane = &mut channel.lanes[place];
+        if flow.has(Flag::Stopping) {
+            lane.flow.set(Flag::Stopping);
+        }
+        let before = ctx.counts.requests;
+        tell(&self.machine, ctx, &mut lane.flow);
+        if flow.state == state::CONNECTING {
+            ctx.counts.quic.early_requests += ctx.counts.requests - before;
+        }
+        let wrong = self.send(ctx, channel, place);
         let ask = std::mem::replace(&mut ctx.ask, outer);
         ctx.udp = udp;
-        if flow.has(Flag::Failed) {
-            // The reason is where the program has left it.
-            flow.waiting = channel.waiting;
+        let lane = &mut channel.lanes[place];
+        flow.at = lane.flow.at;
+        if lane.flow.has(Flag::Failed) {
+            let reason = lane.flow.reason();
+            ctx.fail_softly(flow, reason);
             return Self::fail(ctx, flow, channel);
         }
         if let Some(why) = wrong {
@@ -227,103 +399,133 @@ impl OverQuic {
             ctx.fail_softly(flow, Reason::QuicProtocol);
             return Self::fail(ctx, flow, channel);
         }
-        flow.waiting = u8::from(self.awaits(flow, channel));
-        self.obey(ctx, flow, channel, &ask);
+        channel.show(&self.machine, flow, wanted);
+        self.obey(ctx, flow, channel, place, &ask);
     }
 
-    /// Whether the program waits for something.
-    fn awaits(&self, flow: &mut Flow, channel: &mut Channel) -> bool {
-        channel.exchange(flow);
-        let awaits = self.machine.awaits_reply(flow);
-        channel.exchange(flow);
-        awaits
-    }
-
-    /// Carries out the program's requests to its carrier, but for sending.
-    fn obey(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, ask: &Ask) {
+    /// Carries out a program's requests to its carrier, but for sending.
+    fn obey(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, place: usize, ask: &Ask) {
+        let (lane, quic) = (&mut channel.lanes[place], &mut channel.carried.quic);
         if let Some(at) = ask.wake {
-            channel.wake = (at != Nanos::MAX).then_some(at);
+            lane.wake = (at != Nanos::MAX).then_some(at);
         }
         if ask.reset {
-            channel.carried.quic.reset(STREAM, OVER);
-            (channel.ended, channel.delivered) = (true, true);
+            lane.output.iter().for_each(|id| quic.reset(*id, OVER));
+            (lane.resets, lane.ended, lane.delivered) = (true, true, true);
         }
-        channel.ends |= ask.close;
-        if channel.ends && channel.taken == channel.asked && !channel.ended {
-            channel.ended = true;
-            if self.datagrams {
-                channel.delivered = true;
-            } else {
-                channel.carried.quic.finish(STREAM);
+        lane.ends |= ask.close;
+        let has_stream = lane.output.is_some() || self.datagrams || !ctx.is_client();
+        if lane.ends && lane.taken == lane.asked && !lane.ended && has_stream {
+            lane.ended = true;
+            match lane.output {
+                Some(id) if !self.datagrams => quic.finish(id),
+                // Nothing was sent.
+                _ => lane.delivered = true,
             }
         }
         if let Some(reads) = ask.read {
-            let resumes = reads && !channel.reads;
-            channel.reads = reads;
+            let resumes = reads && lane.paused;
+            lane.paused = !reads;
             if resumes {
-                self.read(ctx, flow, channel);
+                self.read(ctx, flow, channel, place);
             }
         }
     }
 
-    /// Passes what the program has sent to QUIC, as far as that takes it. Returns what is wrong with it, if something is.
-    fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) -> Option<String> {
+    /// Passes what a program has sent to QUIC, as far as that takes it. Returns what is wrong with it, if something is.
+    fn send(&self, ctx: &mut Ctx<'_>, channel: &mut Channel, place: usize) -> Option<String> {
         loop {
             let asked = std::mem::take(&mut ctx.ask.send);
-            channel.asked += asked;
-            let left = channel.asked - channel.taken;
+            let lane = &mut channel.lanes[place];
+            lane.asked += asked;
+            let left = lane.asked - lane.taken;
             if left == 0 && !(self.datagrams && asked > 0) {
                 return None;
             }
+            let output = match self.datagrams {
+                true => None,
+                false if ctx.is_client() => Some(channel.lanes[place].output?),
+                false => Some(Self::output(channel, place)?),
+            };
+            let lane = &mut channel.lanes[place];
             let mut bytes = std::mem::take(ctx.scratch);
             let piece = if self.datagrams { left } else { left.min(PIECE) };
             bytes.resize(piece as usize, 0);
-            self.machine.fill(flow, ctx.extras, channel.taken, &mut bytes);
-            let taken = if self.datagrams {
-                match channel.carried.quic.send_datagram(&bytes) {
-                    Ok(()) => ctx.counts.quic.datagram_frames_sent += 1,
-                    Err(QuicUnsent::TooLong(most)) => {
-                        return Some(format!("a message of {piece} B, and a DATAGRAM frame takes {most} B"));
+            self.machine.fill(&lane.flow, ctx.extras, lane.taken, &mut bytes);
+            let taken = match output {
+                None => {
+                    match channel.carried.quic.send_datagram(&bytes) {
+                        Ok(()) => ctx.counts.quic.datagram_frames_sent += 1,
+                        Err(QuicUnsent::TooLong(most)) => {
+                            return Some(format!(
+                                "a message of {piece} B, and a DATAGRAM frame takes {most} B"
+                            ));
+                        }
+                        Err(QuicUnsent::Unsupported) => {
+                            return Some("the other end takes no DATAGRAM frames".to_owned());
+                        }
                     }
-                    Err(QuicUnsent::Unsupported) => {
-                        return Some("the other end takes no DATAGRAM frames".to_owned());
-                    }
+                    bytes.len()
                 }
-                bytes.len()
-            } else {
                 // Of a stream that is stopped or reset nothing more is wanted.
-                channel.carried.quic.send(STREAM, &bytes).unwrap_or(bytes.len())
+                Some(id) => channel.carried.quic.send(id, &bytes).unwrap_or(bytes.len()),
             };
             *ctx.scratch = bytes;
-            channel.taken += taken as u64;
+            lane.taken += taken as u64;
+            if channel.early {
+                if taken == 0 {
+                    return None;
+                }
+                // It counts once the server has accepted it.
+                continue;
+            }
             ctx.counts.bytes_delivered += taken as u64;
-            if !self.datagrams {
+            if output.is_some() {
                 if taken == 0 {
                     // It says when it takes more.
                     return None;
                 }
-                self.machine.acknowledged(ctx, flow, channel.taken);
+                self.machine.acknowledged(ctx, &mut lane.flow, lane.taken);
             }
         }
     }
 
-    /// Reads the stream, if the program does.
-    fn read(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
-        while channel.reads && channel.runs && !channel.heard && !flow.has(Flag::Failed) {
+    /// The stream on which a server's program sends; it is opened now, in the order of the programs.
+    fn output(channel: &mut Channel, place: usize) -> Option<u64> {
+        for lane in &mut channel.lanes[..=place] {
+            if lane.output.is_none() {
+                lane.output = Some(channel.carried.quic.open(false)?);
+            }
+        }
+        channel.lanes[place].output
+    }
+
+    /// Reads the stream of a program, if that does.
+    fn read(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, place: usize) {
+        loop {
+            let lane = &channel.lanes[place];
+            let Some(id) = lane.input else { return };
+            if lane.paused || lane.heard || flow.has(Flag::Failed) {
+                return;
+            }
             let mut bytes = Vec::new();
-            let outcome = channel.carried.quic.read(STREAM, &mut |some| bytes.extend_from_slice(some));
+            let outcome = channel.carried.quic.read(id, &mut |some| bytes.extend_from_slice(some));
             if !bytes.is_empty() {
                 ctx.counts.bytes_received += bytes.len() as u64;
-                self.tell(ctx, flow, channel, |machine, ctx, flow| machine.received(ctx, flow, &bytes));
+                channel.lanes[place].flow.set(Flag::Progress);
+                self.tell(ctx, flow, channel, place, |machine, ctx, flow| {
+                    machine.received(ctx, flow, &bytes);
+                });
             }
             match outcome {
                 QuicRead::Finished => {
-                    channel.heard = true;
-                    self.tell(ctx, flow, channel, |machine, ctx, flow| machine.finished(ctx, flow));
+                    channel.lanes[place].heard = true;
+                    self.tell(ctx, flow, channel, place, |machine, ctx, flow| machine.finished(ctx, flow));
                 }
                 QuicRead::Reset(code) => {
-                    channel.heard = true;
-                    Self::given_up(ctx, flow, channel, &format!("RESET_STREAM: code {code:#x}"));
+                    channel.lanes[place].heard = true;
+                    let why = format!("RESET_STREAM: code {code:#x}");
+                    Self::given_up(ctx, flow, channel, place, &why);
                 }
                 QuicRead::Blocked | QuicRead::Closed => return,
             }
@@ -333,27 +535,28 @@ impl OverQuic {
     fn read_datagrams(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
         while let Some(datagram) = channel.carried.quic.read_datagram() {
             ctx.counts.quic.datagram_frames_received += 1;
-            if !self.datagrams {
+            let Some(lane) = channel.lanes.first_mut().filter(|_| self.datagrams) else {
                 ctx.counts.detail("a DATAGRAM frame that the program has no use for");
                 continue;
-            }
+            };
             ctx.counts.bytes_received += datagram.len() as u64;
-            self.tell(ctx, flow, channel, |machine, ctx, flow| machine.received(ctx, flow, &datagram));
+            lane.flow.set(Flag::Progress);
+            self.tell(ctx, flow, channel, 0, |machine, ctx, flow| machine.received(ctx, flow, &datagram));
         }
     }
 
-    /// The other end has given the stream up. One that is over has lost nothing.
+    /// The other end has given a stream up. A program that is over has lost nothing.
     #[cold]
-    fn given_up(ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, why: &str) {
-        if !flow.has(Flag::Done) {
+    fn given_up(ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, place: usize, why: &str) {
+        if !channel.lanes[place].flow.has(Flag::Done) {
             ctx.counts.detail(why);
             ctx.fail_softly(flow, Reason::StreamReset);
             Self::fail(ctx, flow, channel);
         }
-        channel.delivered = true;
+        channel.lanes[place].delivered = true;
     }
 
-    /// The program has failed: the other end gets a code.
+    /// A program has failed: the other end gets a code.
     #[cold]
     fn fail(ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
         channel.carried.close_by(FAILED);
@@ -361,17 +564,21 @@ impl OverQuic {
         ctx.ask.close = true;
     }
 
-    /// Closes the connection of a program that is over, if it is time for that, and sees to it that the flow is woken.
+    /// Closes the connection of programs that are over, if it is time for that, and sees to it that the flow is woken.
     fn part(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
-        if !channel.runs || channel.carried.is_over() || flow.has(Flag::Failed) || flow.state != state::OPEN {
+        let runs = !channel.lanes.is_empty() && flow.state == state::OPEN;
+        if !runs || channel.carried.is_over() || flow.has(Flag::Failed) {
             return;
         }
         let mut parts = None;
-        if flow.has(Flag::Done) && channel.ended && channel.delivered {
+        if flow.has(Flag::Done) && channel.lanes.iter().all(Lane::is_over) {
             let at = *channel.parts.get_or_insert_with(|| ctx.now.saturating_add(PARTING));
             // Frames of datagrams that have not left would not any more.
-            let is_through =
-                if self.datagrams { channel.carried.quic.datagrams_left() == 0 } else { channel.heard };
+            let is_through = match self.datagrams {
+                true => channel.carried.quic.datagrams_left() == 0,
+                // A server that sends nothing has no stream.
+                false => channel.lanes.iter().all(|lane| lane.heard || lane.input.is_none()),
+            };
             if ctx.is_client() && is_through || at <= ctx.now {
                 flow.state = state::END;
                 ctx.ask.close = true;
@@ -379,7 +586,8 @@ impl OverQuic {
             }
             parts = Some(if self.datagrams { at.min(ctx.now.saturating_add(LOOK_AGAIN)) } else { at });
         }
-        ctx.ask.wake = Some([channel.wake, parts].into_iter().flatten().min().unwrap_or(Nanos::MAX));
+        let wakes = channel.lanes.iter().filter_map(|lane| lane.wake);
+        ctx.ask.wake = Some(wakes.chain(parts).min().unwrap_or(Nanos::MAX));
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -387,18 +595,25 @@ impl OverQuic {
             return;
         }
         with(ctx, flow, |ctx, flow, channel| {
-            let is_due = channel.carried.woke(ctx, flow);
-            if is_due && flow.state == state::CONNECTING {
-                ctx.counts.detail("QUIC: the handshake had no response");
-                return give_up(ctx, flow, Reason::SetupTimeout);
+            let due = channel.carried.woke(ctx, flow);
+            if due == Due::Handshake {
+                return link::no_handshake(ctx, flow);
             }
-            if is_due && flow.state == state::OPEN && !channel.runs {
+            let is_due = due == Due::Wake;
+            if is_due && flow.state == state::OPEN && channel.lanes.is_empty() {
                 let reason = if ctx.is_client() { Reason::ResponseTimeout } else { Reason::IdleTimeout };
                 return give_up(ctx, flow, reason);
             }
-            if is_due && channel.wake.is_some_and(|at| at <= ctx.now) {
-                channel.wake = None;
-                self.tell(ctx, flow, channel, Machine::woke);
+            // A turn may have been taken away, so that the programs ask for another.
+            let has_turn = flow.has(Flag::Turn);
+            for place in 0..channel.lanes.len() {
+                let lane = &mut channel.lanes[place];
+                let lost_turn = !has_turn && lane.flow.take(Flag::Turn);
+                if is_due && (lost_turn || lane.wake.is_some_and(|at| at <= ctx.now)) {
+                    lane.wake = None;
+                    lane.flow.unset(Flag::Armed);
+                    self.tell(ctx, flow, channel, place, Machine::woke);
+                }
             }
             self.go_on(ctx, flow, channel);
         });
@@ -406,8 +621,10 @@ impl OverQuic {
 
     pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         with(ctx, flow, |ctx, flow, channel| {
-            self.tell(ctx, flow, channel, Machine::stop);
-            if !channel.runs && flow.state == state::OPEN {
+            for place in 0..channel.lanes.len() {
+                self.tell(ctx, flow, channel, place, Machine::stop);
+            }
+            if channel.lanes.is_empty() && flow.state == state::OPEN {
                 flow.set(Flag::Stopped);
                 flow.state = state::END;
                 return ctx.close(flow);
@@ -423,8 +640,12 @@ impl OverQuic {
         match failure(end, open, OVER, Reason::NoAlpn, |code| format!("code {code:#x}")) {
             _ if flow.has(Flag::Done) => {}
             None => {
-                if !std::mem::replace(&mut channel.heard, true) {
-                    self.tell(ctx, flow, channel, |machine, ctx, flow| machine.finished(ctx, flow));
+                for place in 0..channel.lanes.len() {
+                    if !std::mem::replace(&mut channel.lanes[place].heard, true) {
+                        self.tell(ctx, flow, channel, place, |machine, ctx, flow| {
+                            machine.finished(ctx, flow);
+                        });
+                    }
                 }
                 if !flow.has(Flag::Done) {
                     ctx.fail_softly(flow, Reason::ClosedEarly);
@@ -458,3 +679,6 @@ impl OverQuic {
         link::fill(flow, extras, offset, out);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,17 +8,18 @@
 
 use super::machine::{Item, Machine, NEAR, state};
 use crate::counts::Counts;
-use crate::flow::{Common, EXTRA, Flag, Flow, elapsed};
+use crate::flow::{Common, EXTRA, Flag, Flow, Place, elapsed, is_usual};
 use crate::message::Message;
 use crate::pattern;
 use std::sync::Arc;
-use tcp::{End, Io};
-use units::Nanos;
+use tcp::End;
 
 /// A program written out.
 #[derive(Debug)]
 pub(crate) struct Straight {
     steps: Box<[Step]>,
+    /// From each step on, and after the last: the sends before one that waits.
+    ahead: Box<[Ahead]>,
     /// Messages it sends.
     sends: Box<[Sent]>,
 }
@@ -29,6 +30,16 @@ enum Step {
     Send(u32),
     /// Expects this number of bytes, of any content.
     Expect(u32),
+}
+
+/// Sends before a step that waits.
+#[derive(Debug, Clone, Copy, Default)]
+struct Ahead {
+    messages: u16,
+    /// The step after them: an expectation, or none any more.
+    step: u32,
+    bytes: u64,
+    is_end: bool,
 }
 
 /// A message that is sent.
@@ -52,30 +63,6 @@ impl Sent {
     }
 }
 
-/// Everything but the flow that an event can change.
-pub(crate) struct Place<'a> {
-    pub now: Nanos,
-    pub common: &'a Common,
-    pub counts: &'a mut Counts,
-    pub io: &'a mut Io,
-}
-
-/// Flags of flows that the machine sees to.
-const UNUSUAL: u16 = Flag::Failed as u16
-    | Flag::Stopping as u16
-    | Flag::Closing as u16
-    | Flag::PeerClosed as u16
-    | Flag::Paused as u16
-    | Flag::Turn as u16
-    | Flag::Stopped as u16
-    | Flag::Stashed as u16;
-
-/// Whether a flow is in nothing unusual.
-#[inline(always)]
-fn is_usual(flow: &Flow) -> bool {
-    !flow.has_any(UNUSUAL) && flow.extra().is_none()
-}
-
 impl Straight {
     /// `machine`'s program written out, if that is what there is to it.
     pub(crate) fn of(machine: &Machine) -> Option<Self> {
@@ -95,7 +82,7 @@ impl Straight {
             });
         }
         debug_assert!(steps.len() <= NEAR as usize);
-        Some(Self { steps: steps.into(), sends: sends.into() })
+        Some(Self { ahead: ahead(&steps), steps: steps.into(), sends: sends.into() })
     }
 
     /// The flow is established; returns whether that was all.
@@ -172,38 +159,28 @@ impl Straight {
     #[inline]
     fn run(&self, place: &mut Place<'_>, flow: &mut Flow) {
         let is_client = place.common.is_client();
-        let mut sent = 0;
-        loop {
-            match self.steps.get(flow.step as usize) {
-                Some(Step::Send(len)) => {
-                    if is_client {
-                        flow.mark(place.now);
-                        flow.unset(Flag::FirstByte);
-                        place.counts.requests += 1;
-                    }
-                    sent += u64::from(*len);
-                    flow.sent = flow.sent.wrapping_add(1);
-                    flow.unacked = flow.unacked.saturating_add(1);
-                    flow.step = flow.step.wrapping_add(1);
-                }
-                Some(Step::Expect(_)) => {
-                    self.begin_expect(place, flow);
-                    break;
-                }
-                None => {
-                    flow.state = state::END;
-                    flow.set(Flag::Done);
-                    if is_client {
-                        flow.set(Flag::Closing);
-                        place.io.close();
-                    }
-                    break;
-                }
+        let end = Ahead { step: flow.step, is_end: true, ..Ahead::default() };
+        let ahead = self.ahead.get(flow.step as usize).copied().unwrap_or(end);
+        if ahead.messages > 0 {
+            if is_client {
+                flow.mark(place.now);
+                flow.unset(Flag::FirstByte);
+                place.counts.requests += u64::from(ahead.messages);
             }
+            flow.sent = flow.sent.wrapping_add(u32::from(ahead.messages));
+            flow.unacked = flow.unacked.saturating_add(ahead.messages);
+            place.counts.bytes_sent += ahead.bytes;
+            place.io.send(ahead.bytes);
         }
-        if sent > 0 {
-            place.counts.bytes_sent += sent;
-            place.io.send(sent);
+        flow.step = ahead.step;
+        if !ahead.is_end {
+            return self.begin_expect(place, flow);
+        }
+        flow.state = state::END;
+        flow.set(Flag::Done);
+        if is_client {
+            flow.set(Flag::Closing);
+            place.io.close();
         }
     }
 
@@ -257,6 +234,22 @@ impl Straight {
     }
 }
 
+/// The sends ahead from each of these steps on, and after the last.
+fn ahead(steps: &[Step]) -> Box<[Ahead]> {
+    let mut all = vec![Ahead { step: steps.len() as u32, is_end: true, ..Ahead::default() }];
+    for (number, step) in steps.iter().enumerate().rev() {
+        let after = all[all.len() - 1];
+        all.push(match step {
+            Step::Send(len) => {
+                Ahead { messages: after.messages + 1, bytes: after.bytes + u64::from(*len), ..after }
+            }
+            Step::Expect(_) => Ahead { step: number as u32, ..Ahead::default() },
+        });
+    }
+    all.reverse();
+    all.into()
+}
+
 impl Sent {
     fn of(message: &Message, len: u64) -> Self {
         if message.is_generated() {
@@ -268,101 +261,19 @@ impl Sent {
 
 #[cfg(test)]
 mod tests {
-    use crate::apps::Apps;
-    use crate::flow::Flow;
     use crate::plan::*;
-    use crate::testing::{CLIENT, SERVER, plan};
+    use crate::testing::{CLIENT, EndEvent as Event, SERVER, assert_same, plan};
     use proptest::prelude::*;
     use std::sync::Arc;
-    use tcp::{App, End, FlowId, GroupId, Io};
+    use tcp::End;
     use units::Nanos;
-
-    /// One end's applications and a flow of theirs.
-    struct OneEnd {
-        apps: Apps,
-        flow: Flow,
-        group: GroupId,
-        /// Bytes to be sent so far, and the acknowledged ones of them.
-        asked: u64,
-        acknowledged: u64,
-        sessions: u64,
-    }
-
-    impl OneEnd {
-        fn new(plan: &SessionPlan, group: GroupId, express: bool) -> Self {
-            let mut plan = plan.clone();
-            for side in [&mut plan.client, &mut plan.server].into_iter().flatten() {
-                side.tcp.express = express;
-            }
-            let apps = Apps::new(&[plan], 0, 1, |_| panic!("nothing is secured"));
-            let mut end = Self { apps, flow: Flow::default(), group, asked: 0, acknowledged: 0, sessions: 0 };
-            end.begin(Nanos(5));
-            end
-        }
-
-        fn begin(&mut self, now: Nanos) {
-            (self.asked, self.acknowledged) = (0, 0);
-            self.flow = if self.group == CLIENT {
-                self.apps.start(now, CLIENT, self.sessions)
-            } else {
-                Flow::default()
-            };
-            self.sessions += 1;
-        }
-
-        /// Handles an event; returns the requests, the flow and the bytes written, as text.
-        fn take(&mut self, now: Nanos, event: &Event) -> String {
-            let mut io = Io::new(FlowId(7), self.group);
-            let (apps, flow) = (&mut self.apps, &mut self.flow);
-            let mut bytes = Vec::new();
-            match *event {
-                Event::Opened => apps.opened(now, flow, &mut io),
-                Event::Received(len) => apps.received(now, flow, &mut io, &vec![b'x'; usize::from(len)]),
-                Event::Acknowledged(share) => {
-                    self.acknowledged += (self.asked - self.acknowledged) * u64::from(share) / 255;
-                    apps.acknowledged(now, flow, &mut io, self.acknowledged);
-                }
-                Event::Filled(from, to) => {
-                    let span = self.asked - self.acknowledged;
-                    let [from, to] = [from.min(to), from.max(to)].map(|at| span * u64::from(at) / 255);
-                    bytes = vec![0xee; (to - from) as usize];
-                    if to > from {
-                        apps.fill(flow, self.group, self.acknowledged + from, &mut bytes);
-                    }
-                }
-                Event::Finished => apps.finished(now, flow, &mut io),
-                Event::Woke => apps.woke(now, flow, &mut io),
-                Event::Stop => apps.stop(now, flow, &mut io),
-                Event::Judge => apps.judge_silent(now, flow, &mut io),
-                Event::Closed(end) => {
-                    apps.closed(now, flow, FlowId(7), self.group, end);
-                    self.begin(now);
-                }
-            }
-            self.asked += io.asked();
-            format!("{io:?} {:?} {bytes:?}", self.flow)
-        }
-    }
-
-    #[derive(Debug, Clone)]
-    enum Event {
-        Opened,
-        Received(u16),
-        Acknowledged(u8),
-        Filled(u8, u8),
-        Finished,
-        Woke,
-        Stop,
-        Judge,
-        Closed(End),
-    }
 
     fn events() -> impl Strategy<Value = Vec<Event>> {
         let len = prop_oneof![4 => prop::sample::select(vec![1u16, 10, 20, 64]), 1 => 0u16..200];
         let ends =
             vec![End::Closed, End::Aborted, End::Reset, End::ResetAcknowledged, End::Refused, End::Timeout];
         let event = prop_oneof![
-            8 => len.prop_map(Event::Received),
+            8 => len.prop_map(|len| Event::Received(vec![b'x'; usize::from(len)])),
             6 => prop_oneof![1 => any::<u8>(), 2 => Just(255)].prop_map(Event::Acknowledged),
             5 => any::<(u8, u8)>().prop_map(|(from, to)| Event::Filled(from, to)),
             1 => Just(Event::Finished),
@@ -406,23 +317,7 @@ mod tests {
             plan.verify = false;
             plan.patience = Patience { response: patience.map(Nanos), idle: idle.map(Nanos) };
             let group = if is_client { CLIENT } else { SERVER };
-            let mut ends = [true, false].map(|express| OneEnd::new(&plan, group, express));
-            let mut now = Nanos(1_000);
-            let mut is_open = false;
-            for event in events {
-                now += Nanos(777);
-                let mut all = vec![event.clone()];
-                if !is_open {
-                    all.insert(0, Event::Opened);
-                }
-                is_open = !matches!(event, Event::Closed(_));
-                for event in all {
-                    let [one, other] = ends.each_mut().map(|end| end.take(now, &event));
-                    prop_assert_eq!(one, other, "{:?}", event);
-                    prop_assert_eq!(ends[0].apps.counts(group), ends[1].apps.counts(group), "{:?}", event);
-                    prop_assert_eq!(ends[0].apps.active(group), ends[1].apps.active(group));
-                }
-            }
+            assert_same(&plan, group, events)?;
         }
     }
 

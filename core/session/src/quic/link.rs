@@ -14,6 +14,7 @@ use crate::flow::{Ctx, Flag, Flow};
 use crate::http::h3;
 use crate::program::Channel;
 use crate::secure::SecureError;
+use crate::websocket;
 use units::Nanos;
 
 /// States of a flow. Those of HTTP/1.1 (`parse::state`) and HTTP/2 have other numbers.
@@ -45,7 +46,9 @@ const RETRIES_MAX: u64 = 2_000;
 pub(crate) enum Link {
     Http(h3::Link),
     Dns(dns::QuicLink),
+    Doh(dns::Https3Link),
     Program(Box<Channel>),
+    Websocket(Box<websocket::QuicLink>),
 }
 
 impl Link {
@@ -53,7 +56,9 @@ impl Link {
         match self {
             Self::Http(link) => link.carried(),
             Self::Dns(link) => link.carried(),
+            Self::Doh(link) => link.carried(),
             Self::Program(channel) => &channel.carried,
+            Self::Websocket(link) => link.carried(),
         }
     }
 
@@ -61,8 +66,21 @@ impl Link {
         match self {
             Self::Http(link) => link.carried_mut(),
             Self::Dns(link) => link.carried_mut(),
+            Self::Doh(link) => link.carried_mut(),
             Self::Program(channel) => &mut channel.carried,
+            Self::Websocket(link) => link.carried_mut(),
         }
+    }
+}
+
+impl Link {
+    /// The flows of programs that run on it beside each other, each with its additional state.
+    pub(crate) fn into_flows(self) -> impl Iterator<Item = Flow> {
+        let channel = match self {
+            Self::Program(channel) => Some(channel),
+            _ => None,
+        };
+        channel.into_iter().flat_map(|channel| channel.into_flows())
     }
 }
 
@@ -95,6 +113,15 @@ pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
     with(ctx, flow, |ctx, flow, link| ctx.ask.over = link.carried_mut().settle(ctx, flow));
 }
 
+/// Leaves the output of a flow's connection to the end of the burst, if nothing is urgent.
+#[inline]
+pub(crate) fn hold(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    let link = ctx.extras.find_mut(flow).and_then(|extra| extra.quic.as_deref_mut());
+    if let Some(link) = link {
+        link.carried_mut().hold(&mut ctx.ask);
+    }
+}
+
 /// The flow of a client has another port.
 #[cold]
 pub(crate) fn moved(ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -109,7 +136,7 @@ pub(crate) fn connect(ctx: &mut Ctx<'_>, flow: &mut Flow) -> Option<Box<dyn Quic
         Some(Ok(quic)) => Some(quic),
         Some(Err(error)) => {
             let why = match &error {
-                SecureError::AlertReceived(why) => why,
+                SecureError::AlertReceived(why) | SecureError::NothingCommon(why) => why,
                 SecureError::Certificate(why) | SecureError::Protocol(why) => &**why,
             };
             ctx.counts.detail(why);
@@ -220,6 +247,18 @@ pub(crate) fn received_path(ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8])
         ctx.ask.rouse = Some(owner);
     }
     keep_path(ctx, flow);
+}
+
+/// The handshake of a flow's connection must be done in time.
+pub(crate) fn await_handshake(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    with(ctx, flow, |ctx, _, link| link.carried_mut().await_handshake(ctx));
+}
+
+/// The handshake took longer than a client waits for it.
+#[cold]
+pub(crate) fn no_handshake(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    ctx.counts.detail("QUIC: the handshake had no response");
+    give_up(ctx, flow, Reason::SetupTimeout);
 }
 
 /// Fails, and closes in good order.

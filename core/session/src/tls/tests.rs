@@ -118,6 +118,7 @@ impl Secure for Toy {
 
 fn tls() -> Option<Arc<TlsPlan>> {
     Some(Arc::new(TlsPlan {
+        key_log: None,
         tls12: true,
         tls13: true,
         suites: Vec::new(),

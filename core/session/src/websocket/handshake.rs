@@ -150,6 +150,10 @@ pub(crate) fn asked(data: &[u8], known: &[String], compression: Option<&Deflate>
         Ok(None) => return Asked::More,
         Err(why) => return wrong("400 Bad Request", why),
     };
+    // RFC 9110 section 9.1; of an extended CONNECT with another :protocol, RFC 9220 section 3.
+    if head.method.is_none() {
+        return wrong("501 Not Implemented", "an unknown method, or another :protocol than websocket");
+    }
     if head.method != Some(Method::Get) {
         return wrong("405 Method Not Allowed\r\nAllow: GET", "an upgrade that is no GET");
     }
@@ -282,6 +286,7 @@ mod tests {
         assert_eq!(read(fine[..fine.len() - 1].to_owned()), Asked::More);
         for (text, status) in [
             (ask("POST / HTTP/1.1", "websocket", "13", key), "405"),
+            (ask("CONNECT / HTTP/1.1", "websocket", "13", key), "501"),
             (ask("GET / HTTP/1.0", "websocket", "13", key), "400"),
             (ask(get, "h2c", "13", key), "426"),
             (ask(get, "websocket", "8", key), "426"),

@@ -1,5 +1,5 @@
-//! WebSocket, both ends: an upgrade from HTTP/1.1 or a stream of HTTP/2 ([`http2`]), messages, and the close handshake. Source: RFC
-//! 6455, RFC 8441.
+//! WebSocket, both ends: an upgrade from HTTP/1.1 or a stream of HTTP/2 ([`http2`]) or HTTP/3 ([`http3`]), messages, and the close
+//! handshake. Source: RFC 6455, RFC 8441, RFC 9220.
 //!
 //! Messages of clients, masks included, follow from numbers, and are written again from them. Data that depends on the peer – the
 //! server's response to the upgrade, echoes, Pong and Close frames – and compressed messages are kept until they are acknowledged, in a bounded amount: an end
@@ -7,23 +7,27 @@
 //!
 //! Not here: frames themselves (`websocket`, the crate), other extensions than permessage-deflate ([`deflate`]).
 
+mod carried;
 mod client;
 mod deflate;
 mod framer;
 mod handshake;
 mod http2;
+mod http3;
 mod link;
 mod plan;
 mod server;
+mod translate;
 
 pub use deflate::WebsocketCompression;
 pub(crate) use http2::Stream;
+pub(crate) use http3::QuicLink;
 pub(crate) use link::Link;
 pub use plan::{WebsocketExpect, WebsocketPlan};
 
 use crate::counts::{Counts, Reason};
 use ::websocket::code;
-use http2::Carried;
+use carried::Carried;
 
 /// A client, and a server.
 pub(crate) type Client = Carried<client::Client>;

@@ -1,6 +1,7 @@
 //! Messages of clients and of servers. Pure data.
 
 use super::deflate::WebsocketCompression;
+use crate::http::HttpVersion;
 use crate::vary::{Content, Delay, Size};
 use ::websocket::Kind;
 use units::Nanos;
@@ -41,8 +42,8 @@ pub struct WebsocketPlan {
     pub most: u64,
     /// Another seed gives other keys and masks.
     pub seed: u64,
-    /// Whether it goes over HTTP/2 (RFC 8441).
-    pub http2: bool,
+    /// Version of HTTP it goes over: 1.1, 2 (RFC 8441), or 3 (RFC 9220), whose sessions go over QUIC. It is not negotiated.
+    pub version: HttpVersion,
     /// Compression of messages (RFC 7692), if any is offered or agreed to.
     pub compression: Option<WebsocketCompression>,
 }

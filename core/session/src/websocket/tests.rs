@@ -31,9 +31,13 @@ fn websocket(bytes: u64, messages: u32) -> WebsocketPlan {
         ping: None,
         most: 1 << 20,
         seed: SEED,
-        http2: false,
+        version: HttpVersion::One,
         compression: None,
     }
+}
+
+fn version(http2: bool) -> HttpVersion {
+    if http2 { HttpVersion::Two } else { HttpVersion::One }
 }
 
 fn entry(plan_of: WebsocketPlan) -> SessionPlan {
@@ -130,7 +134,7 @@ proptest! {
         let kind = if text { WebsocketKind::Text } else { WebsocketKind::Binary };
         let message = Content::generated(Size::Uniform { from: 0, to: bytes, seed: 2 });
         let plan_of =
-            WebsocketPlan { kind, fragment, pipeline, message, http2, compression, ..websocket(0, messages) };
+            WebsocketPlan { kind, fragment, pipeline, message, version: version(http2), compression, ..websocket(0, messages) };
         let mut wire = Wire::new(SessionPlan { verify, ..entry(plan_of) }, &cuts);
         wire.open(0);
         wire.run(MINUTE);
@@ -205,7 +209,7 @@ fn long_compressed_messages_go_both_ways() {
         ..websocket(700_000, 8)
     };
     for http2 in [false, true] {
-        let wire = run(WebsocketPlan { http2, ..plan_of.clone() }, &[1460, 64_000]);
+        let wire = run(WebsocketPlan { version: version(http2), ..plan_of.clone() }, &[1460, 64_000]);
         wire.assert_complete(1);
         assert_eq!(wire.client().transactions, 8);
     }
@@ -298,7 +302,11 @@ fn compression_that_is_not_agreed_on_or_not_kept_to_is_counted_with_a_reason() {
 /// Messages of both ends that are longer than a stream's first window, and one that is refused.
 #[test]
 fn a_stream_of_http2_carries_long_messages() {
-    let over = |bytes, messages| WebsocketPlan { http2: true, most: 4 << 20, ..websocket(bytes, messages) };
+    let over = |bytes, messages| WebsocketPlan {
+        version: HttpVersion::Two,
+        most: 4 << 20,
+        ..websocket(bytes, messages)
+    };
     for cuts in [&[1460][..], &[100, 1460, 3]] {
         let wire = run(WebsocketPlan { pipeline: 3, ..over(300_000, 10) }, cuts);
         wire.assert_complete(1);
@@ -679,4 +687,231 @@ fn a_client_that_goes_away_without_a_word_has_failed() {
 #[test]
 fn an_idle_connection_is_small() {
     assert!(size_of::<Link>() <= 280, "{} bytes", size_of::<Link>());
+}
+
+mod over_http3 {
+    use super::*;
+    use crate::Reason;
+    use crate::quic::plain::{Against, failures, joined};
+    use crate::quic::{Quic, QuicEnd, QuicEvent, QuicRead};
+    use ::http3::qpack::{self, Field};
+    use ::http3::{Code, goaway, headers, opening};
+
+    fn app(plan_of: WebsocketPlan) -> AppPlan {
+        AppPlan::Websocket(Arc::new(WebsocketPlan { version: HttpVersion::Three, ..plan_of }))
+    }
+
+    #[test]
+    fn a_stream_carries_messages_of_any_length() {
+        for (bytes, messages, pipeline) in [(0, 3, 1), (125, 40, 4), (200_000, 8, 3)] {
+            let ends = joined(&app(WebsocketPlan { pipeline, ..websocket(bytes, messages) }), 4_000, None);
+            let [client, server] = [ends[0].counts(), ends[1].counts()];
+            let both = format!("{bytes}: {:?} {:?}", client.details, server.details);
+            assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{both}");
+            assert_eq!((client.completed, server.completed), (1, 1), "{both}");
+            assert_eq!(
+                (client.transactions, server.transactions),
+                (u64::from(messages), u64::from(messages))
+            );
+            assert_eq!((client.http3.streams, server.http3.streams), (1, 1));
+            for counts in [&client.websocket, &server.websocket] {
+                let all = u64::from(messages);
+                assert_eq!(
+                    (counts.connections, counts.messages_sent, counts.messages_received),
+                    (1, all, all)
+                );
+                assert_eq!((counts.bytes_sent, counts.closes.get(&1000)), (all * bytes, Some(&1)));
+            }
+            assert!(ends.iter().all(|half| half.end.is_some()), "{both}: both flows are gone");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_run_ends_it_and_servers_may_send_by_themselves() {
+        let endless = WebsocketPlan { per_connection: None, ..websocket(100, 1) };
+        let pushed = WebsocketPlan {
+            response: Some(Size::Fixed(64)),
+            expect: WebsocketExpect::Nothing,
+            push: Some(Nanos::from_millis(20)),
+            ping: Some(Nanos::from_millis(50)),
+            think: Delay::Constant(Nanos::from_millis(30)),
+            ..endless.clone()
+        };
+        for (plan, receives) in [(endless, 50), (pushed, 10)] {
+            let ends = joined(&app(plan), 4_000, Some(400));
+            let [client, server] = [ends[0].counts(), ends[1].counts()];
+            let both = format!("{:?} {:?}", client.details, server.details);
+            assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{both}");
+            assert_eq!((client.completed, client.stopped, server.completed), (1, 1, 1), "{both}");
+            assert!(client.websocket.messages_received >= receives, "{:?}", client.websocket);
+        }
+    }
+
+    /// A HEADERS frame.
+    fn head(fields: &[(&str, &str)]) -> Vec<u8> {
+        let (mut block, mut out) = (Vec::new(), Vec::new());
+        qpack::begin(&mut block);
+        fields.iter().for_each(|(name, value)| Field::always(name, value.as_bytes()).put(&mut block));
+        headers(&block, &mut out);
+        out
+    }
+
+    fn data(bytes: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        ::http3::data(bytes.len() as u64, &mut out);
+        out.extend(bytes);
+        out
+    }
+
+    /// A client of ours before a server with these settings.
+    fn before_server(connects: bool) -> Against {
+        let mut against = Against::new(app(websocket(5, 3)), Side::Client);
+        let control = against.peer.open(false).unwrap();
+        against.peer.send(control, &opening(connects));
+        against.run(5);
+        against
+    }
+
+    /// Outcome of a client after the server has sent this on its stream, and the bytes that the client sent on it.
+    fn told(said: &[&[u8]], then: impl FnOnce(&mut Against)) -> (Vec<(Reason, u64)>, Vec<String>, Vec<u8>) {
+        let mut against = before_server(true);
+        against.peer.send(0, &said.concat());
+        against.run(5);
+        then(&mut against);
+        against.run(2_500);
+        let mut sent = Vec::new();
+        against.peer.read(0, &mut |some| sent.extend_from_slice(some));
+        let counts = against.half.counts();
+        assert!(against.half.end.is_some(), "{:?}", counts.details);
+        (failures(counts), counts.details.keys().cloned().collect(), sent)
+    }
+
+    #[test]
+    fn servers_that_do_wrong_are_counted_with_a_reason() {
+        let ok = head(&[(":status", "200")]);
+        let nothing = |_: &mut Against| {};
+        let (failed, details, _) = told(&[&head(&[(":status", "403")])], nothing);
+        assert_eq!(failed, [(Reason::Http4xx, 1)], "{details:?}");
+        let (failed, details, sent) = told(&[&ok, &data(b"\x81\x85\0\0\0\0hello")], nothing);
+        assert_eq!(failed, [(Reason::WebsocketProtocol, 1)], "{details:?}");
+        // A Close frame says why, and has arrived.
+        let close = sent.windows(2).rposition(|pair| pair[0] == 0x88 && pair[1] & 0x80 != 0).unwrap();
+        let mask: [u8; 4] = sent[close + 2..close + 6].try_into().unwrap();
+        let code = [sent[close + 6] ^ mask[0], sent[close + 7] ^ mask[1]];
+        assert_eq!(u16::from_be_bytes(code), 1002);
+        let (failed, details, _) = told(&[&data(b"early")], nothing);
+        assert_eq!(failed, [(Reason::Http3Protocol, 1)], "{details:?}");
+        assert_eq!(details, ["H3_FRAME_UNEXPECTED: DATA before the head, or after the trailers"]);
+        let (failed, details, _) = told(&[&head(&[(":status", "abc")])], nothing);
+        assert_eq!(failed, [(Reason::Http3Protocol, 1)], "{details:?}");
+        let (failed, details, _) = told(&[&ok], |against| against.peer.reset(0, 0x10c));
+        assert_eq!(failed, [(Reason::StreamReset, 1)]);
+        assert_eq!(details, ["RESET_STREAM: H3_REQUEST_CANCELLED"]);
+        let (failed, details, _) = told(&[&ok], |against| against.peer.stop(0, 0x10c));
+        assert_eq!(
+            (failed, details),
+            (vec![(Reason::StreamReset, 1)], vec!["STOP_SENDING: H3_REQUEST_CANCELLED".to_owned()])
+        );
+        let (failed, details, _) = told(&[&ok], |against| against.peer.finish(0));
+        assert_eq!(failed, [(Reason::ClosedEarly, 1)], "{details:?}");
+        let (failed, details, _) = told(&[&ok], |against| against.peer.close(Nanos::ZERO, 0x100));
+        assert_eq!(failed, [(Reason::ClosedEarly, 1)], "{details:?}");
+        let (failed, details, _) = told(&[&ok], |against| against.peer.close(Nanos::ZERO, 0x107));
+        assert_eq!(failed, [(Reason::QuicClosed, 1)]);
+        assert_eq!(details, ["CONNECTION_CLOSE: H3_EXCESSIVE_LOAD"]);
+        let (failed, details, _) = told(&[], |against| {
+            let mut frame = Vec::new();
+            goaway(0, &mut frame);
+            against.peer.send(3, &frame);
+        });
+        assert_eq!(
+            (failed, details),
+            (vec![(Reason::GoAway, 1)], vec!["GOAWAY: the request was not processed".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_server_that_takes_no_websocket_is_left() {
+        let mut against = before_server(false);
+        against.run(1_500);
+        let counts = against.half.counts();
+        assert_eq!(failures(counts), [(Reason::NoHttp3, 1)], "{:?}", counts.details);
+        assert_eq!(counts.http3.streams, 0, "nothing was asked");
+        assert!(
+            against.events.contains(&QuicEvent::Lost(QuicEnd::Application(0x100))),
+            "{:?}",
+            against.events
+        );
+    }
+
+    /// A server of ours, and a client that sends this on its first stream.
+    fn before_client(said: &[u8]) -> Against {
+        let hello = WebsocketPlan { message: Content::bytes("hello"), ..websocket(5, 3) };
+        let mut against = Against::new(app(hello), Side::Server);
+        let control = against.peer.open(false).unwrap();
+        against.peer.send(control, &opening(false));
+        let stream = against.peer.open(true).unwrap();
+        assert_eq!(stream, 0);
+        against.peer.send(stream, said);
+        against.run(5);
+        against
+    }
+
+    const ASK: [(&str, &str); 6] = [
+        (":method", "CONNECT"),
+        (":protocol", "websocket"),
+        (":scheme", "https"),
+        (":path", "/chat"),
+        (":authority", "h.example"),
+        ("sec-websocket-version", "13"),
+    ];
+
+    #[test]
+    fn a_server_takes_one_stream_and_refuses_what_is_no_upgrade() {
+        let mut against = before_client(&head(&ASK));
+        let more = against.peer.open(true).unwrap();
+        against.peer.send(more, &head(&ASK));
+        against.run(5);
+        let rejected = Code::REQUEST_REJECTED.0;
+        assert!(against.events.contains(&QuicEvent::Stopped(more, rejected)), "{:?}", against.events);
+        let mask = [1, 2, 3, 4];
+        let hello = frame(true, Opcode::Binary, Some(mask), b"hello");
+        let done = frame(true, Opcode::Close, Some(mask), &1000u16.to_be_bytes());
+        against.peer.send(0, &data(&[hello, done].concat()));
+        against.peer.finish(0);
+        against.run(1_500);
+        let mut sent = Vec::new();
+        assert_eq!(against.peer.read(0, &mut |some| sent.extend_from_slice(some)), QuicRead::Finished);
+        assert!(sent.ends_with(b"\x82\x05hello\x88\x02\x03\xe8"), "{sent:x?}");
+        let counts = against.half.counts();
+        assert_eq!(counts.websocket.messages_received, 1);
+        // Its client closes a second after the stream is over, or the server does.
+        assert!(against.half.end.is_some());
+        let other: Vec<_> = ASK
+            .iter()
+            .map(|(name, value)| (*name, if *name == ":protocol" { "connect-udp" } else { *value }))
+            .collect();
+        for (fields, status, why) in [
+            (
+                &[(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "h")][..],
+                426,
+                "a request without an upgrade to websocket",
+            ),
+            (&ASK[..5], 426, "another Sec-WebSocket-Version than 13"),
+            // RFC 9220 section 3.
+            (&other[..], 501, "an unknown method, or another :protocol than websocket"),
+        ] {
+            let mut against = before_client(&head(fields));
+            against.run(1_500);
+            let mut sent = Vec::new();
+            against.peer.read(0, &mut |some| sent.extend_from_slice(some));
+            let (mut reader, mut seen) =
+                (::http3::Reader::new(::http3::Role::Client), ::http3::Head::default());
+            assert_eq!(reader.read(&mut &sent[..], &mut seen), Ok(Some(::http3::Piece::Head)));
+            assert_eq!(seen.status, status);
+            let counts = against.half.counts();
+            assert_eq!(failures(counts), [(Reason::BadRequest, 1)], "{:?}", counts.details);
+            assert_eq!(counts.details.get(why), Some(&1), "{:?}", counts.details);
+        }
+    }
 }

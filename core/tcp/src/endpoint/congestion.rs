@@ -100,6 +100,7 @@ fn cube_root(n: u64) -> u64 {
 
 impl Endpoint {
     /// RFC 6928: ten segments or the configured number, fewer for large segments.
+    #[inline(always)]
     pub(super) fn initial_window(&self, env: &Env<'_>) -> u32 {
         let (segments, mss) = (u32::from(env.options.initial_window.max(1)), self.room_for_payload());
         (segments * mss).min((2 * mss).max(segments * 1_460)).max(mss)

@@ -27,11 +27,12 @@ impl Endpoint {
     /// alone, or new data.
     #[inline(always)]
     pub(crate) fn express_next(&self, env: &Env<'_>) -> Option<Express> {
-        if self.is_boxed() || self.has(bit::RESET | bit::PROBE | bit::ECN | bit::ECE | bit::CWR) {
+        if self.is_boxed() || self.has(bit::RESET | bit::PROBE | bit::ECE | bit::CWR) {
             return None;
         }
         if self.has(bit::SYN) {
-            let is_first = self.snd_nxt == self.iss && !self.has(bit::READY) && self.timer == Timer::OFF;
+            let is_first =
+                self.snd_nxt == self.iss && !self.has(bit::READY | bit::ECN) && self.timer == Timer::OFF;
             return is_first.then_some(Express::Syn);
         }
         if !self.has(bit::READY) {
@@ -55,6 +56,12 @@ impl Endpoint {
     #[inline(always)]
     pub(crate) fn has_timestamps(&self) -> bool {
         self.has(bit::TIMESTAMPS)
+    }
+
+    /// Whether its packets with new data are marked.
+    #[inline(always)]
+    pub(crate) fn has_ecn(&self) -> bool {
+        self.has(bit::ECN)
     }
 
     /// Options that its SYN offers.
@@ -115,6 +122,9 @@ impl Endpoint {
     pub(crate) fn express_new(&mut self, env: &mut Env<'_>, len: u16) -> (Short, u64) {
         env.counts.segments_out += 1;
         let seq = self.snd_nxt;
+        if self.is_alone(env, len) {
+            return self.express_alone(env, len);
+        }
         if !self.has(bit::READY) {
             return (self.express_header(env, seq, Flags::ACK), 0);
         }
@@ -151,6 +161,33 @@ impl Endpoint {
             self.clear(bit::READY);
         }
         (self.express_header(env, seq, flags), offset)
+    }
+
+    /// Whether new bytes are all that a flow has to send, nothing is in flight, and no timer runs.
+    #[inline(always)]
+    fn is_alone(&self, env: &Env<'_>, len: u16) -> bool {
+        len > 0
+            && self.unsent_and_boxed == u32::from(len)
+            && self.snd_nxt == self.snd_una
+            && self.bits & (bit::READY | bit::CLOSE | bit::TIMING) == bit::READY
+            && self.timer == Timer::OFF
+            && u32::from(len) <= u32::from(self.mss)
+            && self.cwnd <= u32::from(env.options.initial_window) * self.room_for_payload()
+    }
+
+    /// Takes such bytes: `express_new`.
+    #[inline(always)]
+    fn express_alone(&mut self, env: &mut Env<'_>, len: u16) -> (Short, u64) {
+        let seq = self.snd_nxt;
+        let next = seq.wrapping_add(u32::from(len));
+        self.unsent_and_boxed = 0;
+        (self.snd_nxt, self.timed_seq_or_box) = (next, next);
+        self.timed_at = self.clock(env);
+        self.start(TimerKind::Retransmit, env.now, self.first_time_out(env));
+        env.counts.bytes_out += u64::from(len);
+        self.bits = self.bits & !bit::READY | bit::TIMING;
+        let offset = u64::from(seq.wrapping_sub(self.iss).wrapping_sub(1));
+        (self.express_header(env, seq, Flags::ACK | Flags::PSH), offset)
     }
 
     /// The last segment of a flow that is over, if that is a reset or an acknowledgement: `compose`.
@@ -234,7 +271,7 @@ impl Endpoint {
             && self.snd_nxt != self.iss
             && flags.without(Flags::PSH) == Flags::ACK
             && !self.is_boxed()
-            && !self.has(bit::PAUSED | bit::ECN | bit::ECE | bit::ACK_NOW)
+            && !self.has(bit::PAUSED | bit::ECE | bit::ACK_NOW)
             && segment.payload.len() <= self.full_window(env) as usize
             && match times {
                 Some(times) => self.has(bit::TIMESTAMPS) && !before(times.value, self.ts_recent),
@@ -314,7 +351,7 @@ impl Endpoint {
             && acked <= self.flight()
             && passed(ack) >= passed(self.snd_una)
             && !self.is_boxed()
-            && !self.has(bit::PAUSED | bit::ECN | bit::ECE)
+            && !self.has(bit::PAUSED | bit::ECE)
             && window != 0
             && match times {
                 Some(times) => self.has(bit::TIMESTAMPS) && !before(times.value, self.ts_recent),

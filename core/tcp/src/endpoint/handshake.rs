@@ -5,13 +5,18 @@ use super::timers::{AFTER_SYN_TIMEOUT, ShortTick, Timer, Variation, coarse};
 use super::{Endpoint, Env, Events, State, Tick, bit, congestion};
 use crate::app::End;
 use crate::segment::{Flags, Segment, SegmentHeader};
+use units::Nanos;
 
 /// A segment must hold some payload in addition to 40 bytes of options.
 pub(super) const SMALLEST_MSS: u16 = 64;
 /// Largest receive window (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u32 = 1 << 30;
 
+/// The time-out before the first measurement, of flows with the usual one.
+const USUAL_TIMEOUT: Nanos = Nanos::from_secs(1);
+
 impl Endpoint {
+    #[inline(always)]
     fn new(env: &Env<'_>, iss: u32, state: State) -> Self {
         Self {
             iss,
@@ -26,7 +31,11 @@ impl Endpoint {
             cwnd: 0,
             srtt: 0,
             due: Tick(0),
-            rttvar: Variation::of(coarse(env.options.rto_initial)),
+            rttvar: match env.options.rto_initial {
+                // Known when this is compiled.
+                USUAL_TIMEOUT => Variation::of(coarse(USUAL_TIMEOUT)),
+                time => Variation::of(coarse(time)),
+            },
             ack_due: ShortTick(0),
             snd_wnd: 0,
             max_wnd: 0,
@@ -42,6 +51,7 @@ impl Endpoint {
     }
 
     /// A flow opened from here: a SYN is owed. `iss` is the initial sequence number (RFC 9293 section 3.4.1).
+    #[inline(always)]
     pub fn connect(env: &mut Env<'_>, iss: u32) -> Self {
         let mut new = Self::new(env, iss, State::SynSent);
         let options = env.options;
@@ -58,6 +68,7 @@ impl Endpoint {
     }
 
     /// A flow that begins with a peer's SYN: a SYN-ACK is owed. `syn` has SYN set, and neither ACK nor RST.
+    #[inline(always)]
     pub fn accept(env: &mut Env<'_>, iss: u32, syn: &Segment<'_>) -> Self {
         let mut new = Self::new(env, iss, State::SynReceived);
         env.counts.segments_in += 1;
@@ -68,7 +79,7 @@ impl Endpoint {
     }
 
     /// Takes in a peer's SYN or SYN-ACK: what holds for the flow is what both sides offer.
-    #[inline]
+    #[inline(always)]
     pub(super) fn agree(&mut self, env: &Env<'_>, syn: &SegmentHeader, ecn: bool) {
         let options = env.options;
         self.clear(bit::TIMESTAMPS | bit::SACK | bit::SCALING | bit::ECN);

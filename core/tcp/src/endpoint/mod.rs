@@ -446,7 +446,7 @@ impl Endpoint {
     }
 
     /// Stream offset of a sequence number at or after SND.UNA.
-    #[inline]
+    #[inline(always)]
     fn offset_of(&self, env: &Env<'_>, seq: u32) -> u64 {
         let high = if self.is_boxed() { env.busy.work(self.box_id()).offset_high } else { 0 };
         let una = u64::from(high) << 32 | u64::from(self.snd_una.wrapping_sub(self.iss).wrapping_sub(1));

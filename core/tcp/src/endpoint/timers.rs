@@ -178,6 +178,7 @@ pub(super) const AFTER_SYN_TIMEOUT: Nanos = Nanos::from_secs(3);
 const KEEP_ALIVE_INTERVAL: Nanos = Nanos::from_secs(75);
 
 /// In 64 ns, at most what fits.
+#[inline(always)]
 pub(super) fn coarse(time: Nanos) -> u32 {
     u32::try_from(time.0 >> 6).unwrap_or(u32::MAX)
 }
@@ -207,7 +208,7 @@ impl Endpoint {
 
     /// The retransmission time-out (RFC 6298 section 2).
     #[inline(always)]
-    fn first_time_out(&self, env: &Env<'_>) -> Nanos {
+    pub(super) fn first_time_out(&self, env: &Env<'_>) -> Nanos {
         let measured = u64::from((self.srtt >> 3).saturating_add(self.rttvar.value())) << 6;
         let time = if self.srtt == 0 { measured } else { measured.max(env.options.rto_min.0) };
         Nanos(time.min(env.options.rto_max.0))

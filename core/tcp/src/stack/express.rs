@@ -4,19 +4,19 @@
 
 use super::inward::Inward;
 use super::slot::{FlowKind, IS_V6, RESETS, Slot, WAKE};
-use super::{AppEvents, BURST, Sink, Stack, enqueue, schedule, schedule_idle, set_wake};
+use super::{AppEvents, BURST, Sink, Stack, enqueue, schedule_idle, set_wake};
 use crate::app::{App, End, FlowId, GroupId, Io, Requests};
 use crate::box_pool::BoxPool;
-use crate::endpoint::{Endpoint, Env, Express, State};
+use crate::endpoint::{Endpoint, Env, Events, Express, State};
 use crate::frame::{Addresses, ETHERNET, IPV4, Tags};
 use crate::group::{Group, UnfinishedChecksums, mss_unsaid};
 use crate::key::{Key, Keys, Transport};
 use crate::lane::{self, Ends, LEFT, Lane, Plain, Short, ShortSegment};
 use crate::names::Names;
-use crate::segment::Flags;
-use crate::table::NONE;
+use crate::queue::Queue;
+use crate::segment::{Flags, Segment};
+use crate::table::{NONE, Table};
 use crate::wheel::Wheel;
-use std::collections::VecDeque;
 use std::hint::black_box;
 use units::Nanos;
 
@@ -38,6 +38,8 @@ pub(super) struct PlainInward {
     pub guess: u32,
     pub end: u16,
     pub ecn: u8,
+    /// The lane of that slot in its home.
+    pub lane: u8,
 }
 
 /// A segment of a plain frame, and its frame.
@@ -64,9 +66,49 @@ const CONTROL_BITS: usize = ETHERNET + IPV4 + 13;
 
 impl PlainInward {
     #[inline(always)]
-    fn read(frame: &[u8], keys: &Keys) -> Option<Self> {
+    fn read(frame: &[u8], keys: &Keys, table: &Table) -> Option<Self> {
         let Plain { both, ports, end, ecn } = Plain::read(frame)?;
-        Some(Self { both, hash: keys.hash_plain(both, ports), ports, guess: NONE, end, ecn })
+        let hash = keys.hash_plain(both, ports);
+        let (guess, lane) = table.guess_lane(hash);
+        Some(Self { both, hash, ports, guess, end, ecn, lane })
+    }
+}
+
+/// A segment for an endpoint.
+trait Take {
+    /// The endpoint takes it in: `on_segment`, or a shorter way with the same effect.
+    fn take(self, endpoint: &mut Endpoint, env: &mut Env<'_>, events: &mut impl Events) -> Option<End>;
+}
+
+impl Take for ShortSegment<'_> {
+    #[inline(always)]
+    fn take(self, endpoint: &mut Endpoint, env: &mut Env<'_>, events: &mut impl Events) -> Option<End> {
+        if endpoint.expects(env, &self) {
+            endpoint.express_segment(env, &self, events)
+        } else if endpoint.is_completed_by(env, &self) {
+            endpoint.express_completion(env, &self, events)
+        } else if endpoint.is_reset_by(&self) {
+            endpoint.express_reset(env, &self, events)
+        } else if endpoint.is_closed_by(env, &self) {
+            endpoint.express_close(env, &self, events)
+        } else {
+            endpoint.on_segment(env, &self.long(), events)
+        }
+    }
+}
+
+/// A SYN-ACK.
+struct SynAck<'a>(Segment<'a>);
+
+impl Take for SynAck<'_> {
+    #[inline(always)]
+    fn take(self, endpoint: &mut Endpoint, env: &mut Env<'_>, events: &mut impl Events) -> Option<End> {
+        let Self(segment) = &self;
+        if endpoint.is_answered_by(segment) {
+            endpoint.express_syn_ack(env, segment, events)
+        } else {
+            endpoint.on_segment(env, segment, events)
+        }
     }
 }
 
@@ -84,25 +126,52 @@ impl<A: App> Stack<A> {
         if frames.len() > BURST {
             return None;
         }
-        self.plain_burst.resize(BURST, PlainInward::default());
-        for (inward, frame) in self.plain_burst.iter_mut().zip(frames) {
-            *inward = PlainInward::read(frame, &self.keys)?;
-        }
         let mut all = std::mem::take(&mut self.plain_burst);
-        let burst = &mut all[..frames.len()];
-        let mut touched = 0;
-        for inward in burst.iter_mut() {
-            inward.guess = self.table.guess(inward.hash);
+        let foreign = if self.read_plain(&mut all, frames) {
+            Some(self.take_burst(now, app, &all, frames, unfinished))
+        } else {
+            None
+        };
+        self.plain_burst = all;
+        foreign
+    }
+
+    /// Reads a burst of plain frames, and the first bytes of the slots they are probably for: many can wait for memory at the same time.
+    /// Returns whether all are plain.
+    #[inline(always)]
+    fn read_plain(&self, burst: &mut Vec<PlainInward>, frames: &[&[u8]]) -> bool {
+        if burst.len() != BURST {
+            burst.resize(BURST, PlainInward::default());
         }
-        for inward in burst.iter() {
+        let (keys, table) = (self.keys, &self.table);
+        for (inward, frame) in burst.iter_mut().zip(frames) {
+            let Some(read) = PlainInward::read(frame, &keys, table) else { return false };
+            *inward = read;
+        }
+        let mut touched = 0;
+        for (inward, _) in burst.iter().zip(frames) {
             if inward.guess != NONE {
                 touched ^= self.slots[inward.guess].touch();
             }
         }
         black_box(touched);
-        let mut foreign = 0;
+        true
+    }
+
+    /// Takes in such a burst.
+    #[inline(always)]
+    fn take_burst(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        burst: &[PlainInward],
+        frames: &[&[u8]],
+        unfinished: u64,
+    ) -> u64 {
+        let (mut foreign, mut left) = (0, unfinished);
         for (number, (inward, frame)) in burst.iter().zip(frames).enumerate() {
-            let is_unfinished = unfinished >> number & 1 != 0;
+            let is_unfinished = left & 1 != 0;
+            left >>= 1;
             let is_taken = if inward.guess == NONE {
                 self.take_first_syn(now, app, frame, inward, is_unfinished)
             } else {
@@ -113,8 +182,7 @@ impl<A: App> Stack<A> {
                 foreign |= u64::from(!self.take_segment(now, app, frame, &inward)) << number;
             }
         }
-        self.plain_burst = all;
-        Some(foreign)
+        foreign
     }
 
     /// Takes in a segment of a flow that needs nothing out of the ordinary before its endpoint sees it; returns whether it is one. If
@@ -135,19 +203,7 @@ impl<A: App> Stack<A> {
         }
         let Some((segment, sum)) = ShortSegment::read(bytes, inward.end) else { return false };
         let arrived = Arrived { bytes, inward, is_unfinished, sum, payload: segment.payload };
-        self.hand_over(now, app, &arrived, |endpoint, env, events| {
-            if endpoint.expects(env, &segment) {
-                endpoint.express_segment(env, &segment, events)
-            } else if endpoint.is_completed_by(env, &segment) {
-                endpoint.express_completion(env, &segment, events)
-            } else if endpoint.is_reset_by(&segment) {
-                endpoint.express_reset(env, &segment, events)
-            } else if endpoint.is_closed_by(env, &segment) {
-                endpoint.express_close(env, &segment, events)
-            } else {
-                endpoint.on_segment(env, &segment.long(), events)
-            }
-        })
+        self.hand_over(now, app, &arrived, segment)
     }
 
     /// The same of a SYN-ACK.
@@ -161,24 +217,12 @@ impl<A: App> Stack<A> {
     ) -> bool {
         let Some((segment, sum)) = ShortSegment::read_syn(bytes, inward.end) else { return false };
         let arrived = Arrived { bytes, inward, is_unfinished, sum, payload: segment.payload };
-        self.hand_over(now, app, &arrived, |endpoint, env, events| {
-            if endpoint.is_answered_by(&segment) {
-                endpoint.express_syn_ack(env, &segment, events)
-            } else {
-                endpoint.on_segment(env, &segment, events)
-            }
-        })
+        self.hand_over(now, app, &arrived, SynAck(segment))
     }
 
-    /// Lets the endpoint that a segment is probably for take it in, with `take`; returns whether it is for it.
+    /// Lets the endpoint that a segment is probably for take it in; returns whether it is for it.
     #[inline(always)]
-    fn hand_over(
-        &mut self,
-        now: Nanos,
-        app: &mut A,
-        arrived: &Arrived<'_>,
-        take: impl FnOnce(&mut Endpoint, &mut Env<'_>, &mut AppEvents<'_, A>) -> Option<End>,
-    ) -> bool {
+    fn hand_over(&mut self, now: Nanos, app: &mut A, arrived: &Arrived<'_>, segment: impl Take) -> bool {
         let Arrived { bytes, inward, is_unfinished, sum, payload } = *arrived;
         let index = inward.guess;
         let slot = &mut self.slots[index];
@@ -189,7 +233,7 @@ impl<A: App> Stack<A> {
             return false;
         }
         let group = &mut self.groups[usize::from(slot.group)];
-        if group.lane.is_none() || bytes[..6] != group.config.own_mac {
+        if !group.lane.as_ref().is_some_and(|lane| lane.is_to_own(bytes)) {
             return false;
         }
         let is_told = is_unfinished && group.config.unfinished_checksums == UnfinishedChecksums::Told;
@@ -197,17 +241,18 @@ impl<A: App> Stack<A> {
             return false;
         }
         group.count_plain(bytes, inward.end, is_told);
-        self.taken = (index, inward.hash);
+        self.taken = (index, inward.hash, inward.lane);
         let io = Io::new(FlowId(index), GroupId(slot.group));
         let mut events = AppEvents { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
         let mut env = env(now, group, &mut self.busy);
-        let end = take(endpoint, &mut env, &mut events);
-        let (io, acknowledged) = (events.io.requests, events.acknowledged);
+        let end = segment.take(endpoint, &mut env, &mut events);
+        let AppEvents { io, acknowledged, .. } = events;
+        let io = io.into_requests();
         let settled = match end {
             None => settle(now, index, slot, group, (&mut self.busy, &mut self.queue, &mut self.wheel), io),
             Some(end) => Settled::Over(end),
         };
-        if acknowledged > 0 {
+        if acknowledged > 0 && self.stalled.is_some() {
             self.trim_stalled(index, acknowledged);
         }
         match settled {
@@ -239,8 +284,9 @@ impl<A: App> Stack<A> {
         let Some(id) = self.places.listener(&key).filter(|_| addresses.is_to_host()) else { return false };
         let Some((segment, sum)) = ShortSegment::read_syn(bytes, inward.end) else { return false };
         let group = &mut self.groups[usize::from(id.0)];
-        let Some(hop) = group.hop.filter(|_| group.lane.is_some()) else { return false };
-        if bytes[..6] != group.config.own_mac || self.table.find(inward.hash, |_| true).is_some() {
+        let is_own = group.lane.as_ref().is_some_and(|lane| lane.is_to_own(bytes));
+        let Some(hop) = group.hop.filter(|_| is_own) else { return false };
+        if !self.table.is_absent(inward.hash) && self.table.find(inward.hash, |_| true).is_some() {
             return false;
         }
         let is_told = is_unfinished && group.config.unfinished_checksums == UnfinishedChecksums::Told;
@@ -269,7 +315,7 @@ fn settle<F>(
     index: u32,
     slot: &mut Slot<F>,
     group: &mut Group,
-    (busy, queue, wheel): (&mut BoxPool, &mut VecDeque<u32>, &mut Wheel),
+    (busy, queue, wheel): (&mut BoxPool, &mut Queue<u32>, &mut Wheel),
     io: Requests,
 ) -> Settled {
     let FlowKind::Tcp(endpoint) = &mut slot.kind else { return Settled::Nothing };
@@ -290,10 +336,11 @@ fn settle<F>(
     }
     let owes = endpoint.owes();
     set_wake(slot, now, io);
-    if owes && slot.flags & WAKE == 0 {
+    if owes {
         enqueue(queue, index, slot);
-    } else if owes {
-        schedule(now, index, slot, group, queue, wheel);
+        if slot.flags & WAKE != 0 {
+            wheel.arm(now, index, &mut slot.place, slot.wake);
+        }
     } else {
         schedule_idle(now, index, slot, group, wheel);
     }
@@ -325,46 +372,79 @@ pub(super) fn send<A: App>(
     most: usize,
     sink: &mut impl Sink,
 ) -> usize {
-    let FlowKind::Tcp(endpoint) = &mut slot.kind else { return 0 };
-    let Some(lane) = &group.lane else { return 0 };
-    if slot.flags & IS_V6 != 0 {
+    // Most flows owe one: a loop would keep in memory what it needs again.
+    if !send_one(now, app, slot, group, busy, hops, sink) {
         return 0;
     }
-    let ends =
-        Ends { hop: hops.thing(slot.hop.into()), local: slot.local, remote: slot.remote, ports: slot.ports };
+    if !slot.owes_segment() {
+        return 1;
+    }
+    1 + send_more(now, app, slot, group, busy, hops, most - 1, sink)
+}
+
+/// The same of a flow of which one was sent.
+#[inline(never)]
+fn send_more<A: App>(
+    now: Nanos,
+    app: &mut A,
+    slot: &mut Slot<A::Flow>,
+    group: &mut Group,
+    busy: &mut BoxPool,
+    hops: &Names<[u8; 6]>,
+    most: usize,
+    sink: &mut impl Sink,
+) -> usize {
+    let mut sent = 0;
+    while sent < most && slot.owes_segment() && send_one(now, app, slot, group, busy, hops, sink) {
+        sent += 1;
+    }
+    sent
+}
+
+/// Sends the next segment of a flow, if the lane can.
+#[inline(always)]
+fn send_one<A: App>(
+    now: Nanos,
+    app: &mut A,
+    slot: &mut Slot<A::Flow>,
+    group: &mut Group,
+    busy: &mut BoxPool,
+    hops: &Names<[u8; 6]>,
+    sink: &mut impl Sink,
+) -> bool {
+    let FlowKind::Tcp(endpoint) = &mut slot.kind else { return false };
+    let Some(lane) = &group.lane else { return false };
+    if slot.flags & IS_V6 != 0 {
+        return false;
+    }
     // As `env`, while the lane is lent.
     let mut env =
         Env { now, options: &group.config.tcp, mss_limit: 0, mss_unsaid: 0, busy, counts: &mut group.tcp };
-    let (mut sent, mut bytes) = (0, 0);
-    while sent < most
-        && let Some(next) = endpoint.express_next(&env)
-    {
-        let len = match next {
-            Express::Syn => lane.syn_len(endpoint.syn_kind()),
-            Express::New(payload) => Lane::len(endpoint.has_timestamps(), payload.into()),
-        };
-        let Some(frame) = buffer(lane.leaves_checksums, len, sink) else { break };
-        match next {
-            Express::Syn => {
-                let kind = endpoint.syn_kind();
-                let segment = endpoint.express_syn(&mut env);
-                lane.write_syn(frame, &ends, &segment, kind);
-            }
-            Express::New(payload) => {
-                let (segment, offset) = endpoint.express_new(&mut env, payload);
-                let id = GroupId(slot.group);
-                lane.write(frame, &ends, &segment, |out| app.fill(&slot.flow, id, offset, out));
-            }
+    let Some(next) = endpoint.express_next(&env) else { return false };
+    let len = match next {
+        Express::Syn => lane.syn_len(endpoint.syn_kind()),
+        Express::New(payload) => Lane::len(endpoint.has_timestamps(), payload.into()),
+    };
+    let Some(frame) = buffer(lane.leaves_checksums, len, sink) else { return false };
+    let hop = hops.thing(slot.hop.into());
+    let ends = Ends { hop, local: slot.local, remote: slot.remote, ports: slot.ports };
+    match next {
+        Express::Syn => {
+            let kind = endpoint.syn_kind();
+            let segment = endpoint.express_syn(&mut env);
+            lane.write_syn(frame, &ends, &segment, kind);
         }
-        sent += 1;
-        bytes += len;
-        if !endpoint.owes() {
-            break;
+        Express::New(payload) => {
+            let (segment, offset) = endpoint.express_new(&mut env, payload);
+            let id = GroupId(slot.group);
+            // RFC 3168 section 6.1.4 and 6.1.5: new data alone.
+            let ecn_capable = payload > 0 && endpoint.has_ecn();
+            lane.write(frame, &ends, &segment, ecn_capable, |out| app.fill(&slot.flow, id, offset, out));
         }
     }
-    group.stack.frames_out += sent as u64;
-    group.stack.frame_bytes_out += bytes as u64;
-    sent
+    group.stack.frames_out += 1;
+    group.stack.frame_bytes_out += len as u64;
+    true
 }
 
 /// Sends a flow's last segment; returns whether there was room.
@@ -374,7 +454,7 @@ pub(super) fn send_last(word: &LastWord, group: &mut Group, sink: &mut impl Sink
     let Some(lane) = &group.lane else { return true };
     let len = Lane::len(word.segment.times.is_some(), 0);
     let Some(frame) = buffer(lane.leaves_checksums, len, sink) else { return false };
-    lane.write(frame, &word.ends, &word.segment, |_| {});
+    lane.write(frame, &word.ends, &word.segment, false, |_| {});
     group.stack.frames_out += 1;
     group.stack.frame_bytes_out += len as u64;
     true

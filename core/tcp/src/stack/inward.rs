@@ -94,6 +94,13 @@ impl Inward {
     fn transport<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[self.start as usize..self.end as usize]
     }
+
+    /// TTL, or hop limit, of the packet.
+    fn hops(&self, bytes: &[u8]) -> u8 {
+        let is_v6 = matches!(self.key.addresses, Addresses::V6 { .. });
+        let offset = if is_v6 { 7 } else { 8 };
+        bytes.get(self.ip as usize + offset).copied().unwrap_or(0)
+    }
 }
 
 /// The hardware addresses of a frame.
@@ -176,6 +183,7 @@ impl<A: App> Stack<A> {
             foreign |= u64::from(!is_mine) << inward.frame;
         }
         self.burst = burst;
+        self.tend(now, app);
         foreign
     }
 
@@ -240,7 +248,7 @@ impl<A: App> Stack<A> {
                 return true;
             }
         };
-        self.taken = (index, inward.hash);
+        self.taken = (index, inward.hash, 0);
         let is_v6 = slot.is_v6();
         let packet = transport.len() + if is_v6 { IPV6 } else { IPV4 };
         own.tcp.packet_max = own.tcp.packet_max.max(packet as u64);
@@ -336,7 +344,7 @@ impl<A: App> Stack<A> {
     }
 
     /// Begins a flow with a peer's SYN.
-    #[inline]
+    #[inline(always)]
     pub(super) fn accept(
         &mut self,
         now: Nanos,
@@ -442,9 +450,10 @@ impl<A: App> Stack<A> {
             udp.heard = tick(now);
             (udp.is_answered, udp.is_refused) = (true, false);
         }
-        let ecn = inward.ecn;
+        let (ecn, hops) = (inward.ecn, inward.hops(bytes));
         self.tell_udp(now, app, index, |app, flow, io| {
             io.set_ecn(ecn);
+            io.set_hops(hops);
             app.received(now, flow, io, payload);
         });
         true

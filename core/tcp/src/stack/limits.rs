@@ -7,7 +7,7 @@ use super::slot::FlowKind;
 use super::{Stack, tick, until};
 use crate::app::{App, End};
 use crate::endpoint::State;
-use std::collections::VecDeque;
+use crate::queue::Queue;
 use units::Nanos;
 
 /// Half-open flows of a stack at most, unless it expects more flows; Linux allows a listener 4,096 by default. A server that
@@ -22,7 +22,7 @@ const SEARCH_PAUSE: u32 = 1_500;
 #[derive(Debug)]
 pub(super) struct Strangers {
     /// Flows that were half-open when they came, the oldest first; some are not any more.
-    half_open: VecDeque<HalfOpen>,
+    half_open: Queue<HalfOpen>,
     /// Maximum number of half-open flows.
     half_open_max: usize,
     /// Length of the queue from which on it is searched for flows that are not half-open any more.
@@ -41,7 +41,7 @@ struct HalfOpen {
 impl Strangers {
     pub(super) fn new(expected_flows: usize) -> Self {
         let most = HALF_OPEN_MAX.max(expected_flows);
-        Self { half_open: VecDeque::new(), half_open_max: most, half_open_search: most, search: None }
+        Self { half_open: Queue::default(), half_open_max: most, half_open_search: most, search: None }
     }
 
     #[cfg(test)]
@@ -52,7 +52,7 @@ impl Strangers {
 
 impl<A: App> Stack<A> {
     /// Remembers a flow that a peer's SYN began. If there are too many, the oldest half-open ones are dropped.
-    #[inline]
+    #[inline(always)]
     pub(super) fn note_half_open(&mut self, now: Nanos, app: &mut A, index: u32, iss: u32) {
         // Two go for one that comes: where handshakes are completed, the queue stays as short as there are half-open flows.
         for _ in 0..2 {
@@ -91,7 +91,7 @@ impl<A: App> Stack<A> {
     fn give_up_half_open(&mut self, now: Nanos, app: &mut A, keep: usize) {
         self.forget_half_open();
         let mut half_open = std::mem::take(&mut self.strangers.half_open);
-        for flow in half_open.drain(..half_open.len().saturating_sub(keep)) {
+        for flow in half_open.take_first(half_open.len().saturating_sub(keep)) {
             // A flow can be in the queue twice where all begin with the same number (`isn`).
             if self.is_half_open(flow) {
                 let group = usize::from(self.slots[flow.index].group);

@@ -9,6 +9,7 @@ use crate::frame;
 use crate::group::{Group, UDP_HEADER};
 use crate::icmp;
 use crate::names::Names;
+use crate::queue::Queue;
 use crate::segment::SegmentHeader;
 use crate::template::{self, Outer};
 use fragment::Cut;
@@ -309,9 +310,9 @@ impl<A: App> Stack<A> {
 }
 
 /// Queues a reply behind all others.
-pub(super) fn push_reply(replies: &mut VecDeque<Reply>, last_words: &mut VecDeque<LastWord>, reply: Reply) {
+pub(super) fn push_reply(replies: &mut VecDeque<Reply>, last_words: &mut Queue<LastWord>, reply: Reply) {
     // One of the two is empty, so that nothing overtakes.
-    replies.extend(last_words.drain(..).map(Reply::from));
+    replies.extend(last_words.take_first(last_words.len()).map(Reply::from));
     replies.push_back(reply);
 }
 

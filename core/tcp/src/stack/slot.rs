@@ -50,6 +50,8 @@ pub(crate) const DETACHED: u8 = 16;
 pub(crate) const RESETS: u8 = 32;
 /// A UDP flow whose datagrams leave with ECT(0): it understands congestion marks.
 pub(crate) const ECT: u8 = 64;
+/// A UDP flow that is tended after the burst.
+pub(crate) const TEND: u8 = 128;
 
 // An endpoint of 68 bytes, 36 of the application, and 24 more.
 const _: () = assert!(size_of::<Slot<[u32; 9]>>() == 2 * 64);

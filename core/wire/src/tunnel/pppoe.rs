@@ -28,6 +28,8 @@ pub struct PppoeLink {
     pub ac: [u8; 6],
     /// That of the client.
     pub mac: [u8; 6],
+    /// Its VLANs, outermost first, where each client has its own: as many as [`PppoeLinks::vlans`]. Zero otherwise.
+    pub vlans: [u16; 2],
 }
 
 /// The sessions of a port's clients.
@@ -35,6 +37,8 @@ pub struct PppoeLink {
 pub struct PppoeLinks {
     /// VLANs they are in, outermost first, two at most.
     vlans: Vlans,
+    /// Whether each client has its own.
+    differ: bool,
     /// By the client's address.
     all: Vec<(Ipv4Addr, PppoeLink)>,
 }
@@ -49,10 +53,21 @@ impl PppoeLinks {
         all.sort_unstable_by_key(|(ip, _)| *ip);
         all.dedup_by_key(|(ip, _)| *ip);
         let ids = vlans.iter().copied().take(2).collect();
-        Self { vlans: vlans.with_ids(ids), all }
+        Self { vlans: vlans.with_ids(ids), differ: false, all }
     }
 
-    /// VLANs the sessions are in, outermost first.
+    /// The same where each client has its own VLANs, with as many tags as `vlans`.
+    #[must_use]
+    pub fn in_own_vlans(self) -> Self {
+        Self { differ: true, ..self }
+    }
+
+    /// Whether each client has its own VLANs.
+    pub fn differ(&self) -> bool {
+        self.differ
+    }
+
+    /// VLANs the sessions are in, outermost first; where clients have their own, the VLANs of the first.
     pub fn vlans(&self) -> &Vlans {
         &self.vlans
     }
@@ -70,7 +85,7 @@ impl PppoeLinks {
         let (at, vlans, kind) = tags(frame)?;
         if kind != TYPE_SESSION
             || u16_at(frame, at)? != VERSION_TYPE_CODE
-            || vlans.as_slice() != &self.vlans[..]
+            || !self.differ && vlans.as_slice() != &self.vlans[..]
         {
             return None;
         }
@@ -83,6 +98,7 @@ impl PppoeLinks {
         let link = self.of(to)?;
         let is_its =
             link.session == u16_at(frame, at + 2)? && frame[..6] == link.mac && frame[6..12] == link.ac;
+        let is_its = is_its && (!self.differ || *vlans.as_slice() == link.vlans[..self.vlans.len()]);
         is_its.then(|| Inner {
             frame: &frame[at + HEADER + PROTOCOL - ETHERNET..at + HEADER + len],
             is_bare: true,
@@ -132,6 +148,10 @@ impl PppoeEncap {
         if let Some(link) = from.and_then(|from| self.links.of(from)) {
             frame[..6].copy_from_slice(&link.ac);
             frame[6..12].copy_from_slice(&link.mac);
+            if self.links.differ {
+                let ids = link.vlans.iter().take(self.links.vlans.len());
+                ids.enumerate().for_each(|(depth, id)| put16(frame, ETHERNET + TAG * depth, *id));
+            }
             put16(frame, shim + 2, link.session);
         }
         put16(frame, shim + 4, (packet + PROTOCOL) as u16);

@@ -234,7 +234,7 @@ fn extension_headers_are_passed_over() {
 
 /// Two clients, of which the fifth host is one.
 fn links(vlans: &[u16]) -> std::sync::Arc<PppoeLinks> {
-    let link = |session| PppoeLink { session, ac: HOP, mac: MAC };
+    let link = |session| PppoeLink { session, ac: HOP, mac: MAC, vlans: [0; 2] };
     let links = [([10, 0, 0, 9].into(), link(0x909)), ([10, 0, 0, 5].into(), link(0x505))];
     std::sync::Arc::new(PppoeLinks::new(&vlans.into(), links))
 }
@@ -277,6 +277,27 @@ fn clients_send_and_receive_in_their_own_sessions() {
         (0..back.len())
             .for_each(|len| assert_eq!(decap.read(&back[..len.min(back.len() - 8)]), Arrived::Foreign));
     }
+}
+
+#[test]
+fn clients_with_their_own_vlans_send_and_receive_in_them() {
+    let link = |last: u8, vlans| {
+        let link = PppoeLink { session: u16::from(last), ac: HOP, mac: MAC, vlans };
+        (std::net::Ipv4Addr::new(10, 0, 0, last), link)
+    };
+    let all = [link(5, [100, 7]), link(9, [101, 4_094])];
+    let links = std::sync::Arc::new(PppoeLinks::new(&[100, 7].into(), all).in_own_vlans());
+    assert!(links.differ());
+    let sent = OuterHeaders::Pppoe(PppoeEncap::new(links.clone())).around(&inner(false, 1)).expect("a frame");
+    assert_eq!(sent[12..20], [0x88, 0xa8, 0, 100, 0x81, 0, 0, 7]);
+    let mut back = sent;
+    back[..12].rotate_left(6);
+    let at = ETHERNET + 8;
+    back[at + 8 + 12..at + 8 + 20].rotate_left(4);
+    let decap = Decap::default().with_sessions(links, 3);
+    assert!(matches!(decap.read(&back), Arrived::Inner(_)));
+    back[19] = 8;
+    assert_eq!(decap.read(&back), Arrived::Foreign, "in a VLAN that is not its own");
 }
 
 proptest! {

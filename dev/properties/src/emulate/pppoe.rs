@@ -47,7 +47,7 @@ fn clients(rounds: u8) -> (PppoeClients, Vec<Vec<u8>>) {
     let mut clients = PppoeClients::new(PppoeConfig {
         clients: CLIENTS,
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: wire::Vlans::NONE,
+        vlans: wire::Vlans::NONE.into(),
         rate: 1,
         outstanding: CLIENTS,
         retry: Nanos::from_secs(3),

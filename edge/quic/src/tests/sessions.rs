@@ -127,6 +127,15 @@ impl Half {
         } else if self.closing && self.lengths.is_empty() {
             self.end(now, End::Closed);
         }
+        if io.asked_to_tend() {
+            self.tend(now);
+        }
+    }
+
+    fn tend(&mut self, now: Nanos) {
+        let tended: &mut dyn FnMut(&mut Apps, &mut Flow, &mut Io) =
+            &mut |apps, flow, io| apps.tended(now, flow, io);
+        self.tell(now, tended);
     }
 
     fn end(&mut self, now: Nanos, end: End) {
@@ -387,4 +396,24 @@ fn the_end_of_a_run_ends_sessions() {
     assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{:?}", client.details);
     assert_eq!((client.completed, client.stopped, server.completed), (1, 1, 1));
     assert!(client.transactions > 100 && client.transactions == server.transactions);
+}
+
+/// A server does not see the end of a client whose last datagrams were lost.
+#[test]
+fn no_loss_stalls_a_session() {
+    let requests = vec![HttpRequest { response_bytes: Some(100), ..HttpRequest::get("/100", "a.test") }];
+    for salt in 0..600 {
+        LOST.with(|lost| lost.set(salt));
+        let lost = |n: usize| LOST.with(|salt| random::word(salt.get(), n as u64) % 100 < 15);
+        let server = HttpServer::sized(Size::Fixed(100));
+        let patience = Patience { response: Some(Nanos::from_secs(20)), idle: None };
+        let entry = SessionPlan { patience, ..entry(http(requests.clone(), 10, 5, server)) };
+        let mut line = Line::new(&entry, lost);
+        line.run(Nanos::from_secs(60));
+        let [client, server] = line.counts();
+        assert_eq!((failures(client), client.transactions), (vec![], 10), "{salt}");
+        let slowest = Nanos(client.ttlb.max);
+        assert!(slowest < Nanos::from_secs(5), "{salt}: {slowest:?}");
+        assert!(matches!(failures(server)[..], [] | [(Reason::IdleTimeout, 1)]), "{salt}");
+    }
 }

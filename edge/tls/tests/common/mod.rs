@@ -20,6 +20,7 @@ pub(crate) fn plan() -> TlsPlan {
         suites: Vec::new(),
         groups: Vec::new(),
         alpn: Vec::new(),
+        key_log: None,
         client: TlsClient {
             server_name: Some(Content::bytes(NAME)),
             resumption: None,

@@ -5,7 +5,7 @@ use crate::Wrong;
 use crate::udp::listen;
 use os::sockets;
 use socket2::SockRef;
-use stamp::{Drop, Format, Reflected, Reflector, ReflectorCounts, ReflectorOptions};
+use stamp::{Drop, Form, Format, Reflected, Reflector, ReflectorCounts, ReflectorOptions};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ pub fn reflect(
     SockRef::from(&socket).set_nonblocking(true).map_err(Wrong::io("a socket"))?;
     show(Event::Listens(address));
     let began = Instant::now();
-    let mut reflector = Reflector::new(options.reflector, Nanos::ZERO);
+    let mut reflector = Reflector::new(options.reflector.clone(), Nanos::ZERO);
     let (mut time, mut packet, mut shown) = (TimeOfDay::new(), Vec::new(), None::<Instant>);
     while !stop.load(Ordering::Relaxed) {
         if !has_packet(&socket, NOW_AND_THEN) {
@@ -101,6 +101,7 @@ fn dropped_because(drop: Drop) -> &'static str {
         Drop::Short => {
             "no reply: the packet is shorter than its reply would be; give the sender 27 octets of padding, or this reflector --short"
         }
+        Drop::Unauthentic => "no reply: the packet does not have the code of the key",
         Drop::Reflected => "no reply: it is a reply itself",
         Drop::Rate => "no reply: more packets per second than --max-rate",
         Drop::Sessions => "no reply: as many sessions as --max-sessions",
@@ -111,6 +112,7 @@ impl Default for ReflectOptions {
     /// Stateless, at the port of the RFC, with the usual limits.
     fn default() -> Self {
         let reflector = ReflectorOptions {
+            form: Form::Open,
             is_stateful: false,
             format: Format::Ntp,
             allows_short: false,

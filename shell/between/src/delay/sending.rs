@@ -4,7 +4,7 @@ use super::{PACKET, TimeOfDay, has_packet, now};
 use crate::udp::{any, bound, mark, resolve};
 use crate::{Wrong, reason};
 use os::{clock, sockets};
-use stamp::{BASE, Format, Mode, Plan, Probe, Report, Session};
+use stamp::{Form, Format, Mode, Plan, Probe, Report, Session};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,6 +50,8 @@ pub struct Order {
     pub format: Format,
     /// DSCP of the packets.
     pub dscp: u8,
+    /// Form of the packets.
+    pub form: Form,
 }
 
 /// Figures since the last report.
@@ -93,6 +95,7 @@ pub fn measure(
     // Any number does; sessions have different ports anyway.
     let _ = getrandom::fill(&mut random);
     let session = Session::new(Plan {
+        form: order.form.clone(),
         packets: order.packets,
         interval: order.interval,
         length: order.length,
@@ -121,15 +124,21 @@ fn probed(order: &Order, peer: SocketAddr, stop: &AtomicBool) -> Result<Probe, W
     let mut found = Probe::default();
     for _ in 0..PROBES {
         let probe = probed_once(order, peer, stop)?;
-        if probe.has_reply() {
+        let is_complete = probe.is_complete();
+        if probe.has_reply() || probe.has_unauthentic() && !found.has_reply() {
             found = probe;
         }
-        if probe.is_complete() {
+        if is_complete {
             break;
         }
     }
     if found.has_reply() {
         return Ok(found);
+    }
+    if found.has_unauthentic() {
+        return Err(Wrong::Refused(format!(
+            "{peer} replies, but not with the code of this key: give both ends the same key, and the reflector authenticated mode"
+        )));
     }
     Err(Wrong::Refused(format!(
         "{peer} does not reply; does a STAMP or TWAMP Light reflector listen there, and does every firewall let UDP to this port and back pass?"
@@ -147,7 +156,7 @@ fn probed_once(order: &Order, peer: SocketAddr, stop: &AtomicBool) -> Result<Pro
         })
     };
     let (began, tai_ahead_s) = (Instant::now(), datagram::tai_ahead_s());
-    let (mut probe, mut packet, mut sent) = (Probe::default(), [0; BASE], 0);
+    let (mut probe, mut packet, mut sent) = (Probe::new(order.form.clone()), vec![0; order.form.base()], 0);
     while began.elapsed() < PROBE_WAIT && !probe.is_complete() {
         if stop.load(Ordering::Relaxed) {
             return Err(Wrong::Interrupted);

@@ -20,6 +20,9 @@ use url::Url;
 const ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
+/// Environment variable by which browsers and curl are given a file for secrets.
+const KEY_LOG: &str = "SSLKEYLOGFILE";
+
 /// Redirects in a row that --follow follows.
 const REDIRECTS: u16 = 10;
 
@@ -86,6 +89,10 @@ pub(crate) struct HttpArgs {
     /// File of the root certificates to trust (PEM) [default: the system's]
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     cacert: Option<String>,
+    /// File to append the secrets of connections to, with which Wireshark decrypts a capture [default: that of the
+    /// environment variable SSLKEYLOGFILE, if there is one]
+    #[arg(long, value_name = "FILE")]
+    key_log: Option<String>,
     /// Port to send from [default: the interface of the route to the server, by AF_PACKET]
     #[arg(long, value_name = "DEVICE")]
     port: Option<String>,
@@ -146,6 +153,11 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
             "--cacert: a server of http:// has no certificate to verify; write https://, or leave it out",
         ));
     }
+    if args.key_log.is_some() && !url.is_secure {
+        return Err(Failure::bad_input(
+            "--key-log: http:// has no secrets to write; write https://, or leave it out",
+        ));
+    }
     if args.timeout == Some(Nanos::ZERO) {
         return Err(Failure::bad_input(
             "--timeout: must be longer than 0; leave it out for 30 s, or give a long time for none",
@@ -156,7 +168,7 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
     let (hosts, headers): (Vec<_>, Vec<_>) =
         args.headers.iter().cloned().partition(|(name, _)| name.eq_ignore_ascii_case("host"));
     let host = hosts.into_iter().next().map_or_else(|| url.authority(), |(_, value)| value);
-    let tls = url.is_secure.then(|| tls(args, &host)).transpose()?;
+    let tls = url.is_secure.then(|| tls(args, &host, print)).transpose()?;
     let place = place::find(args, &servers, print)?;
     Ok(HttpOptions {
         port: place.port,
@@ -193,8 +205,8 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
     })
 }
 
-/// TLS settings; the certificate must match the Host field.
-fn tls(args: &HttpArgs, host: &str) -> Result<HttpTls, Failure> {
+/// TLS settings; the certificate must match the Host field. `print`: only for a profile.
+fn tls(args: &HttpArgs, host: &str, print: bool) -> Result<HttpTls, Failure> {
     let roots = match (&args.cacert, args.insecure) {
         (_, true) => None,
         (Some(file), false) => Some(file.clone()),
@@ -209,7 +221,10 @@ fn tls(args: &HttpArgs, host: &str) -> Result<HttpTls, Failure> {
         }
     };
     let name = format!("https://{host}/").parse::<Url>().map_err(Failure::bad_input)?.host;
-    Ok(HttpTls { server_name: name, roots })
+    // A profile that is printed is for other places, too.
+    let by_environment = || std::env::var(KEY_LOG).ok().filter(|_| !print);
+    let key_log = args.key_log.clone().or_else(by_environment);
+    Ok(HttpTls { server_name: name, roots, key_log: key_log.filter(|file| !file.is_empty()) })
 }
 
 /// The text, or the content of the file after an '@'.

@@ -144,7 +144,7 @@ impl Control for Steering {
             Rate::Text(text) => text.parse()?,
             Rate::Share(ppm) => Speed::Share(ppm),
         };
-        let command = RateCommand { stream: Some(name.to_owned()), speed };
+        let command = RateCommand { stream: Some(name.to_owned()), speed, at: None };
         match self.0.request(Command::SetRate(command)).wait() {
             Ok(_) => Ok(true),
             Err(CommandError::Ended) => Ok(false),

@@ -239,6 +239,9 @@ fn judge(args: &ScriptArgs, report: &mut Report, ending: Ending) -> Exit {
         Some(3) => Exit::Refused,
         _ => Exit::Failed,
     };
+    for sentence in report.dropped() {
+        eprintln!("eagre: {name}: warning: {sentence}");
+    }
     let reason = report.failure();
     if let Some(reason) = &reason {
         eprintln!("eagre: {name}: failed: {reason}");

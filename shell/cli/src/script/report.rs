@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
+use units::count;
 
 /// Longest document that a child can leave.
 const BYTES_MAX: u64 = 256 << 20;
@@ -68,9 +69,9 @@ pub(super) struct Report {
 struct PortReport {
     /// Device string.
     device: String,
-    /// Packets sent.
+    /// Packets sent, as far as driver and kernel took them: `driver_drops` counts the ones of them that did not leave.
     tx_packets: u64,
-    /// Bytes sent.
+    /// Bytes of these packets.
     tx_bytes: u64,
     /// Packets that were to be sent, and were not.
     tx_unsent: u64,
@@ -155,6 +156,26 @@ impl Report {
         self.reason = reason;
     }
 
+    /// Packets of the script that driver and kernel took and dropped, a sentence for each port.
+    pub(super) fn dropped(&self) -> Vec<String> {
+        let sentence = |port: &PortReport| {
+            let reasons =
+                || port.driver_drops.iter().filter_map(|(name, n)| Some((name.strip_prefix("tx_")?, n)));
+            let all: u64 = reasons().map(|(_, n)| n).sum();
+            let named: Vec<String> = reasons().map(|(name, n)| format!("{name} {}", count(*n))).collect();
+            (all > 0).then(|| {
+                format!(
+                    "{} of the {} packets sent on {} did not leave: {}",
+                    count(all),
+                    count(port.tx_packets),
+                    port.device,
+                    named.join(", ")
+                )
+            })
+        };
+        self.ports.iter().flatten().filter_map(sentence).collect()
+    }
+
     /// Reason of the failure, as far as reported.
     pub(super) fn failure(&self) -> Option<String> {
         if let Some(failed) = self.failed_tasks.first() {
@@ -174,7 +195,7 @@ impl Report {
 
 /// JSON Schema of the document.
 pub(crate) fn schema() -> Value {
-    result::schema_settings().into_generator().into_root_schema_for::<Report>().to_value()
+    result::schema_of::<Report>()
 }
 
 fn port(counts: &PortCounts) -> PortReport {

@@ -13,11 +13,12 @@ use ratatui::widgets::{Block, Borders, Clear, Paragraph, Wrap};
 
 /// Width of a port's curve, in cells.
 const CURVE: usize = 24;
-const KEYS: &str = "q quit   p pause/resume   + - rate   s stop   / filter   ? help";
+const KEYS: &str = "q quit   p pause/resume   + - rate   c clear   s stop   / filter   ? help";
 const HELP: &str = "\
 q        quit; runs continue
 p space  pause, resume
 + -      10% faster, slower
+c        set counters to zero
 s        stop (needs confirmation)
 ← →      newer, older run or campaign
 ↑ ↓      scroll streams; also Page Up, Page Down, Home

@@ -11,10 +11,10 @@ pub(crate) fn snapshot(names: &Names, result: &ResultDocument) -> Snapshot {
     let load = |worker: &WorkerResult| WorkerLoad { core: worker.core, busy_ratio: worker.busy_ratio };
     let live = Live {
         at_s: result.duration_s,
-        interval_s: result.duration_s,
+        interval_s: result.counted_s(),
         draining: false,
         ports: ports(&rows(&result.ports, &names.ports)),
-        streams: streams(&rows(&result.streams, &names.streams), result.duration_s),
+        streams: streams(&rows(&result.streams, &names.streams), result.counted_s()),
         sessions: sessions(&rows(&result.sessions, &names.sessions)),
         latency: None,
         workers: result.workers.iter().map(load).collect(),

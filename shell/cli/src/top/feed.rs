@@ -192,6 +192,10 @@ fn execute(server: &Server, command: &UserCommand) -> Result<String, ClientError
                 scale => format!("at {:.0}% of the profile's rate", scale * 100.0),
             }
         }
+        UserCommand::Clear(run) => {
+            server.post(&format!("/runs/{run}/clear"), &Empty {})?;
+            "counters set to zero".to_owned()
+        }
         UserCommand::Stop(Subject::Run(id)) => {
             server.post(&format!("/runs/{id}/stop"), &Empty {})?;
             "stopping".to_owned()

@@ -74,6 +74,8 @@ pub(crate) enum UserCommand {
         /// 0 pauses, 1 is the profile's rate.
         scale: f64,
     },
+    /// Set the counters of this run to zero.
+    Clear(String),
     /// End it.
     Stop(Subject),
     /// End the program.
@@ -380,6 +382,7 @@ impl Model {
             Key::Char('p' | ' ') => return self.pause_or_resume(),
             Key::Char('+' | '=') => return self.faster(1.0 + STEP),
             Key::Char('-' | '_') => return self.faster(1.0 - STEP),
+            Key::Char('c') => return self.clear(),
             Key::Char('s') => self.confirm_stop(),
             Key::Char('?' | 'h') => self.overlay = Overlay::Help,
             Key::Char('/') => self.overlay = Overlay::Filter,
@@ -423,6 +426,16 @@ impl Model {
         let run = self.changeable()?;
         (self.scale, self.paused) = (self.scale * times, false);
         Some(UserCommand::Scale { run, scale: self.scale })
+    }
+
+    fn clear(&mut self) -> Option<UserCommand> {
+        if let Some(subject @ Subject::Campaign(_)) = &self.shown
+            && !self.has_ended(subject)
+        {
+            self.message = Some("cannot set counters to zero: the campaign's method counts".to_owned());
+            return None;
+        }
+        self.changeable().map(UserCommand::Clear)
     }
 
     fn confirm_stop(&mut self) {

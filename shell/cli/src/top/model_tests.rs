@@ -93,9 +93,17 @@ fn rates_change_by_steps_and_come_back_after_a_pause() {
 fn an_ended_run_takes_no_commands() {
     let mut model = showing(3);
     model.apply(Update::Run(Box::new(run("a", "done", 3))));
-    assert_eq!(model.key(Key::Char('p')), None);
-    assert!(model.message.as_ref().unwrap().contains("has ended"));
+    for key in ['p', 'c'] {
+        assert_eq!(model.key(Key::Char(key)), None);
+        assert!(model.message.take().unwrap().contains("has ended"));
+    }
     assert_eq!((model.key(Key::Char('s')), model.overlay), (None, Overlay::Nothing));
+}
+
+#[test]
+fn counters_are_set_to_zero_at_once() {
+    let mut model = showing(3);
+    assert_eq!(model.key(Key::Char('c')), Some(UserCommand::Clear("a".to_owned())));
 }
 
 #[test]

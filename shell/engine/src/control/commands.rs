@@ -22,17 +22,18 @@ pub enum Command {
     AddStreams(NewStreams),
     /// Send some streams no more. Their counters stay.
     RemoveStreams(RemoveCommand),
+    /// Set counters to zero: everything that is counted, live and in the result, is counted from then on.
+    Clear,
     /// Let packets of watched streams that arrive at a port count as arrived when outages are judged, or not: at first they do.
     CountArrivals(ArrivalsCommand),
     /// Switch the capture of a port on or off. Before traffic starts, this is done first.
     SetCapture(CaptureCommand),
     /// Send echo requests until one gets a reply. Not sent if the caller has gone.
     Ping(PingCommand),
-    /// Change what hosts do by themselves: BGP sessions, OSPF and IS-IS adjacencies and their routes, DHCP leases, PPPoE sessions. Possible before
-    /// traffic starts, too.
+    /// Change what hosts do by themselves: sessions, adjacencies and their routes, leases. Possible before traffic starts, too.
     Protocol(NewProtocolChange),
-    /// Return the state of hosts' protocols, with or without the stored routes of BGP peers and LSAs and LSPs of OSPF
-    /// and IS-IS neighbours. Also before traffic starts.
+    /// Return the state of hosts' protocols, with or without the routes and link states that are kept of
+    /// neighbours. Also before traffic starts.
     AskProtocols {
         /// Whether with routes.
         routes: bool,
@@ -87,6 +88,8 @@ pub struct RateCommand {
     pub stream: Option<String>,
     /// The new rate.
     pub speed: Speed,
+    /// Time since traffic started: the same on all machines of a run. `None` is as soon as all workers can have it.
+    pub at: Option<Nanos>,
 }
 
 /// A rate, by itself or as a share of the profile's.
@@ -153,11 +156,12 @@ pub struct PingCommand {
 /// Target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOn {
-    /// Routes of BGP, OSPF and IS-IS.
+    /// Routes.
     Routes,
     /// Sessions and adjacencies, and virtual routers.
     Sessions,
-    Bgp,
+    /// Sessions that can restart.
+    Restarts,
     Clients,
     Link,
     /// Virtual routers.
@@ -168,9 +172,9 @@ impl ActionOn {
     /// The hosts it is about, in words.
     pub(crate) fn whose(self) -> &'static str {
         match self {
-            Self::Routes => "BGP peers, OSPF or IS-IS routers",
-            Self::Sessions => "BGP peers, OSPF, IS-IS or virtual routers",
-            Self::Bgp => "BGP peers",
+            Self::Routes => result::hosts_in_words!(any_routing),
+            Self::Sessions => result::hosts_in_words!(any_peer),
+            Self::Restarts => result::hosts_in_words!(restarting),
             Self::Clients => "DHCP or PPPoE clients",
             Self::Link => "LLDP agents or lag",
             Self::Virtual => "virtual routers",
@@ -179,7 +183,7 @@ impl ActionOn {
 
     /// Whether its hosts have names.
     pub(crate) fn has_names(self) -> bool {
-        matches!(self, Self::Routes | Self::Sessions | Self::Bgp | Self::Virtual)
+        matches!(self, Self::Routes | Self::Sessions | Self::Restarts | Self::Virtual)
     }
 }
 
@@ -189,7 +193,7 @@ impl ActionOn {
         match action {
             ProtocolAction::Advertise | ProtocolAction::Withdraw => Self::Routes,
             ProtocolAction::Up | ProtocolAction::Down => Self::Sessions,
-            ProtocolAction::Restart => Self::Bgp,
+            ProtocolAction::Restart => Self::Restarts,
             ProtocolAction::Renew | ProtocolAction::Release => Self::Clients,
             ProtocolAction::Enable | ProtocolAction::Disable => Self::Link,
             ProtocolAction::Priority => Self::Virtual,
@@ -434,8 +438,11 @@ mod tests {
     fn every_command_is_answered() {
         let (control, mut commands) = channel();
         let (done, refused) = (control.request(capture("west")), control.request(capture("east")));
-        let ping =
-            control.clone().request(Command::SetRate(RateCommand { stream: None, speed: Speed::Share(0) }));
+        let ping = control.clone().request(Command::SetRate(RateCommand {
+            stream: None,
+            speed: Speed::Share(0),
+            at: None,
+        }));
         let mut captures = commands.take_captures().into_iter();
         captures.next().unwrap().conclude(Ok(()));
         captures.next().unwrap().conclude(Err("no".to_owned()));

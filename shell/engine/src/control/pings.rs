@@ -6,10 +6,12 @@
 //! Not here: pings before a trial's traffic begins or after its end.
 
 use super::commands::{Command, PingCommand, PingReply, Reply, Request};
+use crate::emulation::Emulation;
 use crate::trial::{KnownNeighbour, Trial};
 use crate::worker::commands::{HostEvent, PingTag, WorkerCommand};
-use neighbour::{Echo, Outcome, Ping};
-use profile::plan::{HostPlan, PortPlan};
+use neighbour::Mac;
+use neighbour::{Echo, Host, Hosts, Outcome, Ping};
+use profile::plan::{Address, ClientAddress, HostPlan, PortPlan};
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -17,10 +19,27 @@ use units::Nanos;
 struct Active {
     number: u64,
     port: usize,
-    /// Index of the host behind the port.
-    host: usize,
+    host: Sender,
     ping: Ping,
     request: Request,
+}
+
+/// The host that sends a ping.
+enum Sender {
+    /// Index of the host behind the port.
+    Configured(usize),
+    /// A client of DHCP or PPPoE, with the address that it has got.
+    Client(Box<Host>),
+}
+
+impl Sender {
+    /// The host, of those behind the port.
+    fn host<'h>(&'h self, hosts: &'h Hosts) -> &'h Host {
+        match self {
+            Self::Configured(index) => hosts.host(*index),
+            Self::Client(host) => host,
+        }
+    }
 }
 
 /// All pings of a trial.
@@ -41,13 +60,13 @@ impl<'a> Pings<'a> {
         Self { trial, active: Vec::new(), begun: 0, overhears: false, always }
     }
 
-    /// Begins a ping, or refuses it. `known`: the trial's neighbours now.
-    pub(crate) fn request(&mut self, request: Request, known: &[KnownNeighbour]) {
+    /// Begins a ping, or refuses it. `known`: the trial's neighbours now; `emulation` has the addresses of clients.
+    pub(crate) fn request(&mut self, request: Request, known: &[KnownNeighbour], emulation: &Emulation) {
         let Command::Ping(command) = &request.command else { return };
         if !request.is_awaited() {
             return;
         }
-        match self.route(command, known) {
+        match self.route(command, known, emulation) {
             Ok((port, host, echo)) => {
                 self.begun += 1;
                 let ping = Ping::new(echo);
@@ -64,7 +83,7 @@ impl<'a> Pings<'a> {
         events.iter().for_each(|event| self.take(event));
         let mut commands = Vec::new();
         for Active { number, port, host, ping, .. } in &mut self.active {
-            let host = self.trial.hosts.ports[*port].host(*host);
+            let host = host.host(&self.trial.hosts.ports[*port]);
             if let Some(due) = ping.poll(now, host) {
                 let tag = Some(PingTag { number: *number, sequence: due.sequence });
                 commands.push(WorkerCommand::SendFrames { port: *port, frames: [due.frame].into(), tag });
@@ -101,33 +120,116 @@ impl<'a> Pings<'a> {
             HostEvent::Received { port, at, frame } => {
                 let hosts = &self.trial.hosts.ports[*port];
                 let here = self.active.iter_mut().filter(|active| active.port == *port);
-                here.for_each(|active| active.ping.take(*at, hosts.host(active.host), frame));
+                here.for_each(|active| active.ping.take(*at, active.host.host(hosts), frame));
             }
             HostEvent::Claimed { .. } | HostEvent::Surveyed { .. } => {}
         }
     }
 
-    /// The port, the host behind it and the echo a command means, with the neighbours as they are known now; or why there is none.
-    fn route(&self, command: &PingCommand, known: &[KnownNeighbour]) -> Result<(usize, usize, Echo), String> {
+    /// The port, the host behind it and the echo a command means, with neighbours and addresses as they are now; or why there is none.
+    fn route(
+        &self,
+        command: &PingCommand,
+        known: &[KnownNeighbour],
+        emulation: &Emulation,
+    ) -> Result<(usize, Sender, Echo), String> {
         let ports = &self.trial.plan.ports;
         let found = ports.iter().position(|port| port.name == command.port);
         let port = found.ok_or_else(|| format!("there is no port '{}'", command.port))?;
-        let (host, own, hop) = first_hop(&ports[port], command)?;
-        let is_it = |known: &&KnownNeighbour| (known.port, known.host, known.ip) == (port, host, hop);
-        let known = known.iter().find(is_it);
+        let way = match client_way(&ports[port], command, || emulation.leases_of(port))? {
+            Some(way) => way,
+            None => {
+                let (host, from, hop) = first_hop(&ports[port], command)?;
+                let is_it = |known: &&KnownNeighbour| (known.port, known.host, known.ip) == (port, host, hop);
+                let mac = known.iter().find(is_it).map(|known| known.mac);
+                Way { host: Sender::Configured(host), from, hop, mac, session: None }
+            }
+        };
+        let Way { host, from, hop, mac, session } = way;
         // Apart from what a stream may number from 0 or 1 on, and the same for the same seed.
         let id = (random::key(self.trial.plan.seed) as u16).wrapping_add(1).wrapping_add(self.begun as u16);
-        let echo = Echo {
-            from: own,
-            to: command.to,
-            hop,
-            mac: known.map(|known| known.mac),
-            id,
-            attempts: command.attempts,
-            timeout: command.timeout,
-        };
-        Ok((port, host, echo))
+        let (to, attempts, timeout) = (command.to, command.attempts, command.timeout);
+        Ok((port, host, Echo { from, to, hop, mac, session, id, attempts, timeout }))
     }
+}
+
+/// The way of a ping.
+struct Way {
+    host: Sender,
+    from: IpAddr,
+    hop: IpAddr,
+    mac: Option<Mac>,
+    session: Option<u16>,
+}
+
+/// The way from a client of DHCP or PPPoE behind `port` that sends a ping; `None` if a host of the profile does.
+fn client_way(
+    port: &PortPlan,
+    command: &PingCommand,
+    leases: impl FnOnce() -> Vec<ClientAddress>,
+) -> Result<Option<Way>, String> {
+    if !port.has_clients() && port.pppoe.is_none() {
+        return Ok(None);
+    }
+    let is_kin = |ip: &IpAddr| ip.is_ipv4() == command.to.is_ipv4();
+    let own = port.hosts.iter().filter(|host| !is_client(&host.name)).flat_map(|host| &host.addresses);
+    let mut own = own.map(|own| own.ip).filter(is_kin);
+    let is_configured = match (&command.host, command.from) {
+        (Some(name), _) => !is_client(name),
+        (None, Some(from)) => own.any(|ip| ip == from),
+        (None, None) => own.next().is_some(),
+    };
+    if is_configured {
+        return Ok(None);
+    }
+    let is_meant = |lease: &ClientAddress| {
+        let kind = if lease.session.is_some() { "pppoe" } else { "dhcp" };
+        let is_named = |name: &String| *name == kind || *name == format!("{kind}[{}]", lease.client);
+        is_kin(&lease.address.ip)
+            && command.host.as_ref().is_none_or(is_named)
+            && command.from.is_none_or(|from| from == lease.address.ip)
+    };
+    let Some(lease) = leases().into_iter().find(is_meant) else {
+        let whose = match (&command.host, command.from) {
+            (Some(name), None) => format!("client '{name}' of port '{}' has no", port.name),
+            (Some(name), Some(from)) => {
+                format!("{from} is not of client '{name}' of port '{}': it has no such", port.name)
+            }
+            (None, Some(from)) => {
+                format!("{from} is of no host or client of port '{}', which has no such", port.name)
+            }
+            (None, None) => format!("port '{}' has no host, and no client, with an", port.name),
+        };
+        let family = if command.to.is_ipv4() { "IPv4" } else { "IPv6" };
+        return Err(format!("{whose} {family} address"));
+    };
+    let network = lease.address.network();
+    let host = Host {
+        mac: lease.mac,
+        vlans: lease.vlans.as_ref().unwrap_or(&port.own().vlans).clone(),
+        addresses: vec![lease.address.ip],
+        networks: vec![network.0..=network.1],
+        answers_for: Vec::new(),
+    };
+    let (host, from) = (Sender::Client(Box::new(host)), lease.address.ip);
+    if let Some(link) = lease.session {
+        let hop = if link.peer.is_unspecified() { command.to } else { link.peer.into() };
+        return Ok(Some(Way { host, from, hop, mac: Some(link.ac), session: Some(link.number) }));
+    }
+    let hop = if lease.address.is_next_to(command.to) { Some(command.to) } else { lease.router };
+    let hop = hop.ok_or_else(|| {
+        let Address { ip, prefix_len } = lease.address;
+        format!("{} is not on the network of {ip}/{prefix_len}, and its lease names no router", command.to)
+    })?;
+    Ok(Some(Way { host, from, hop, mac: None, session: None }))
+}
+
+/// Whether a host has the name of clients: `dhcp`, `dhcp[3]`, `pppoe`, `pppoe[3]`.
+fn is_client(name: &str) -> bool {
+    ["dhcp", "pppoe"].iter().any(|kind| {
+        let rest = name.strip_prefix(kind);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('[') && rest.ends_with(']'))
+    })
 }
 
 impl Active {

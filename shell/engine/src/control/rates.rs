@@ -109,6 +109,12 @@ impl Trial<'_> {
         others: bool,
     ) -> Result<RateStep, String> {
         let factor = Factor::from_ppm(ppm.into());
+        let meant = streams.clone().unwrap_or_else(|| (0..self.streams.len() as u32).collect());
+        for index in meant.into_iter().filter(|_| ppm > WHOLE_PPM) {
+            let own = self.streams[index as usize].load.pace.mean_rate().unwrap_or(Pps::ZERO);
+            let wanted = u128::from(own.micro()) * u128::from(ppm) / u128::from(WHOLE_PPM);
+            self.fits(index as usize, Pps::from_micro(u64::try_from(wanted).unwrap_or(u64::MAX)))?;
+        }
         let paced = |index: &u32| self.streams[*index as usize].load.pace.is_paced();
         if matches!(ppm, 0 | WHOLE_PPM) || (0..self.streams.len() as u32).all(|index| paced(&index)) {
             return Ok(RateStep { streams, factor, at });
@@ -145,6 +151,25 @@ impl Trial<'_> {
         };
         let wanted = load.packets(plan.sizes.mix(), stream.speed_bps);
         let wanted = wanted.ok_or("a running stream can't change to 'max'; give a rate")?;
+        self.fits(index, wanted)?;
         Ok(Factor::of_rates(wanted, own))
+    }
+
+    /// Refuses a rate that the link of a stream's port can't carry, if its speed is known: a slip of a unit, which would
+    /// send as much as the port takes.
+    fn fits(&self, index: usize, wanted: Pps) -> Result<(), String> {
+        let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
+        let line = Load::LinkShare(WHOLE_PPM).packets(plan.sizes.mix(), stream.speed_bps);
+        let Some(line) = line.filter(|line| line.micro() > 0) else { return Ok(()) };
+        // Both rates are rounded.
+        if wanted.micro() <= line.micro().saturating_add(line.micro() / 1_000) {
+            return Ok(());
+        }
+        let port = &self.plan.ports[plan.from].name;
+        Err(format!(
+            "stream '{}' can't send {wanted}: the link of port {port} carries {line} of its packets; 100% is the most, and the port's \
+             'speed' declares another",
+            plan.name
+        ))
     }
 }

@@ -157,6 +157,8 @@ pub(crate) struct Interval {
     pub(crate) sent_touched: Vec<u64>,
     /// Those that left late after a long turn that was no pause, with the others of their burst.
     pub(crate) sent_late: Vec<u64>,
+    /// Packets of each stream that were sent before counters were set to zero and arrived later: they count nowhere else.
+    pub(crate) passed: Vec<u64>,
     /// One record for each stream, or one for each port if there are too many streams.
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
@@ -282,6 +284,7 @@ impl Shape {
             sent_bytes: vec![0; self.streams],
             sent_touched: vec![0; self.streams],
             sent_late: vec![0; self.streams],
+            passed: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],
             sessions: vec![SessionCounts::default(); 2 * self.sessions],
@@ -310,6 +313,7 @@ impl Interval {
         self.sent_bytes.fill(0);
         self.sent_touched.fill(0);
         self.sent_late.fill(0);
+        self.passed.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);

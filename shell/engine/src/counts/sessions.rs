@@ -42,6 +42,13 @@ impl SessionCounts {
         self.add_rest(later);
     }
 
+    /// Counts that begin anew: the sessions that are open, and nothing else.
+    pub(crate) fn carried(&self) -> Self {
+        let all = |parts: &[Counts]| parts.iter().map(Counts::carry_on).collect();
+        let (members, hosts) = (all(&self.members), all(&self.hosts));
+        Self { app: self.app.carry_on(), members, hosts, ..Self::default() }
+    }
+
     /// Adds what one application of a mix, or one host, counted to `parts`, at its place.
     pub(crate) fn add_part(parts: &mut Vec<Counts>, place: usize, counts: &Counts) {
         if parts.len() <= place {

@@ -39,8 +39,8 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &NewProtocolChange) 
             None => format!("no port has {what}"),
         });
     }
-    if command.delay_s.is_some() && on != ActionOn::Bgp {
-        return Err("only a restart of BGP sessions takes a time".to_owned());
+    if command.delay_s.is_some() && on != ActionOn::Restarts {
+        return Err("a delay is only valid with 'restart'".to_owned());
     }
     let is_set = command.priority.is_some_and(|priority| (1..=254).contains(&priority));
     if is_set != (on == ActionOn::Virtual) || command.priority.is_some() != is_set {
@@ -49,7 +49,10 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &NewProtocolChange) 
     if on.has_names() {
         known(&meant, command)?;
     } else if !command.peers.is_empty() || !command.routes.is_empty() {
-        return Err(format!("peers and routes are of BGP, OSPF and IS-IS; {what} are meant by 'port'"));
+        return Err(format!(
+            "peers and routes are of {}; {what} are meant by 'port'",
+            result::hosts_in_words!(routing)
+        ));
     }
     let mut changed = 0;
     for port in &mut meant {
@@ -78,14 +81,10 @@ fn known(ports: &[&mut PortEmulation], command: &NewProtocolChange) -> Result<()
         let mut kinds: Vec<&str> = all().map(|protocol| protocol.member()).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        return Err(match &kinds[..] {
-            ["BGP peer"] => format!("there is no BGP peer '{name}', and no speaker has that address"),
-            kinds => {
-                format!("there is no {} '{name}', and none has that address", kinds.join(" and no "))
-            }
-        });
+        return Err(format!("there is no {} '{name}', and none has that address", kinds.join(" and no ")));
     }
-    if matches!(on, ActionOn::Sessions | ActionOn::Bgp | ActionOn::Virtual) && !command.routes.is_empty() {
+    if matches!(on, ActionOn::Sessions | ActionOn::Restarts | ActionOn::Virtual) && !command.routes.is_empty()
+    {
         return Err("routes can be advertised or withdrawn, not taken up or down or restarted".to_owned());
     }
     for name in &command.routes {

@@ -5,10 +5,8 @@
 //!
 //! Not here: the protocols (`emulate`); what traffic does with leases (`profile::Plan::with_leases`).
 
-use super::bgp::Speakers;
-use super::lacp::LagPort;
-use super::list::{Protocols, needs_hosts};
 use super::protocol::{Context, FAREWELL, Wait};
+use super::protocols::{LagPort, Protocols, needs_hosts};
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::fault;
@@ -110,7 +108,7 @@ impl Emulation {
         self.ports.iter().any(|port| port.protocols.each().next().is_some())
     }
 
-    /// Aggregates ports; then gets addresses, joins groups, establishes BGP sessions, OSPF and IS-IS adjacencies, until
+    /// Aggregates ports; then gets addresses, joins groups, establishes sessions and adjacencies, until
     /// all is done, or time is up, or the run is stopped. With `patient`, there is no wait for LAG members, sessions
     /// and adjacencies, and none of them is required.
     pub(crate) fn begin<C: Clock>(
@@ -173,7 +171,7 @@ impl Emulation {
         self.exchange(rig, clock, idle, Stage::Lags, |emulation, now| {
             commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
             // All of them: each notes when its time begins.
-            let all = emulation.ports.iter_mut().flat_map(|port| &mut port.protocols.lacp);
+            let all = emulation.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut());
             let waiting = all.filter_map(|lacp| lacp.is_awaited(now).then_some(())).count();
             Goal::of(commands.is_stopped(), waiting == 0)
         })?;
@@ -185,27 +183,30 @@ impl Emulation {
         if let Some((port, reason)) = down.and_then(|(port, lacp)| Some((port, lacp.missing()?))) {
             return Err(EngineError::Emulation { port: port.to_owned(), key: "lacp", reason });
         }
-        self.ports.iter_mut().flat_map(|port| &mut port.protocols.lacp).for_each(LagPort::note_start);
+        self.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut()).for_each(LagPort::note_start);
         Ok(())
     }
 
     /// The ports that belong to lags, with their names.
     fn lag_ports(&self) -> impl Iterator<Item = (&str, &LagPort)> {
-        self.ports.iter().filter_map(|port| Some((port.name.as_str(), port.protocols.lacp.as_ref()?)))
+        self.ports.iter().filter_map(|port| Some((port.name.as_str(), port.protocols.lag_port()?)))
     }
 
     /// The addresses that clients have, of each port.
     pub(crate) fn leases(&self) -> Vec<Vec<ClientAddress>> {
-        let of = |port: &PortEmulation| {
-            port.protocols.each().flat_map(|(.., protocol)| protocol.addresses()).collect()
-        };
-        self.ports.iter().map(of).collect()
+        (0..self.ports.len()).map(|port| self.leases_of(port)).collect()
     }
 
-    /// Neighbours that protocols have found out by themselves: the next hops to BGP peers.
+    /// The addresses that clients of a port have.
+    pub(crate) fn leases_of(&self, port: usize) -> Vec<ClientAddress> {
+        let all = self.ports.get(port).into_iter().flat_map(|port| port.protocols.each());
+        all.flat_map(|(.., protocol)| protocol.addresses()).collect()
+    }
+
+    /// Neighbours that protocols have found out by themselves.
     pub(crate) fn neighbours(&self) -> Vec<KnownNeighbour> {
         let of = |(port, own): (usize, &PortEmulation)| {
-            let known = own.protocols.bgp.iter().flat_map(Speakers::neighbours);
+            let known = own.protocols.each().flat_map(|(.., protocol)| protocol.neighbours());
             let known =
                 known.map(|(host, ip, mac, is_given)| KnownNeighbour { port, host, ip, mac, is_given });
             known.collect::<Vec<_>>()
@@ -258,7 +259,7 @@ impl Emulation {
         commands
     }
 
-    /// Gives addresses back, leaves all groups and ends all PPPoE and BGP sessions, OSPF and IS-IS adjacencies: workers have ended, or have not begun.
+    /// Gives addresses back, leaves all groups and ends all sessions and adjacencies: workers have ended, or have not begun.
     pub(crate) fn end<C: Clock>(
         &mut self,
         rig: &mut Rig,
@@ -279,9 +280,9 @@ impl Emulation {
 
     /// Brings the ports of all lags up to `now`.
     fn run_lags(&mut self, now: Nanos) {
-        let lags = self.ports.iter().flat_map(|port| &port.protocols.lacp).map(|lacp| lacp.lag + 1).max();
+        let lags = self.lag_ports().map(|(_, lacp)| lacp.lag + 1).max();
         for lag in 0..lags.unwrap_or(0) {
-            let ports = self.ports.iter_mut().flat_map(|port| &mut port.protocols.lacp);
+            let ports = self.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut());
             let mut ports: Vec<&mut LacpPort> =
                 ports.filter(|port| port.lag == lag).map(|port| &mut port.machine).collect();
             run_lag(now, &mut ports);
@@ -326,7 +327,10 @@ impl Emulation {
                     all.for_each(|(.., own)| own.set_up(now, port.hosts.as_ref(), &mut frames));
                 }
                 if stage == Stage::Lags {
-                    port.protocols.lacp.iter_mut().for_each(|lacp| lacp.machine.poll(now, &mut frames));
+                    port.protocols
+                        .lag_port_mut()
+                        .into_iter()
+                        .for_each(|lacp| lacp.machine.poll(now, &mut frames));
                 } else {
                     port.poll(now, &mut frames);
                 }
@@ -354,7 +358,7 @@ impl Emulation {
 impl PortEmulation {
     /// Looks at a received frame; returns whether it was for one of the hosts.
     fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        // BGP speakers learn their next hops before clients take what neighbours say.
+        // Protocols that resolve neighbours, which come last, learn them before clients take what neighbours say.
         let mut all = self.protocols.each_mut().rev();
         all.any(|(.., protocol)| protocol.take(now, frame, self.hosts.as_ref()))
     }

@@ -11,7 +11,7 @@
 //! 4. [`shut`](HostProtocol::shut), then again in turns until [`is_over`](HostProtocol::is_over), and a
 //!    [`report`](HostProtocol::report), which is also possible any time before.
 //!
-//! To add a protocol, implement both traits in a file beside this one and add a line to the list in `list`.
+//! To add a protocol, implement both traits in a file in `protocols` and add a line to the list in `protocols`.
 
 use crate::control::commands::ActionOn;
 use crate::trial::hosts::LOCAL;
@@ -20,11 +20,12 @@ use port::PortFacts;
 use profile::plan::{ClientAddress, PortPlan};
 use result::{NewProtocolChange, PortResult, ProtocolStates};
 use std::fmt::Debug;
+use std::net::IpAddr;
 use units::Nanos;
 
 /// Time limit for the last messages: a report of leaving is repeated within a second.
 pub(super) const FAREWELL: Nanos = Nanos::from_secs(2);
-/// Time limit for OSPF and IS-IS routers: what they flush is acknowledged late, and they wait for that for three
+/// Time limit for routers of link-state protocols: what they flush is acknowledged late, and they wait for that for three
 /// seconds.
 pub(super) const ROUTERS_FAREWELL: Nanos = Nanos::from_millis(3_500);
 
@@ -112,6 +113,12 @@ pub(super) trait HostProtocol: Debug {
         None
     }
 
+    /// Neighbours that it has found out by itself: each with the index of the host that sends to it, and whether its hardware
+    /// address is given.
+    fn neighbours(&self) -> Vec<(usize, IpAddr, Mac, bool)> {
+        Vec::new()
+    }
+
     /// The addresses that clients have.
     fn addresses(&self) -> Vec<ClientAddress> {
         Vec::new()
@@ -166,6 +173,10 @@ pub(super) trait Planned: HostProtocol + Sized {
     /// Whether the port's hosts reply to ARP and echo before traffic and after it.
     const NEEDS_HOSTS: bool = false;
 
+    /// Reason for an invalid result if one of its members is missing when traffic starts, behind their number; empty if it has
+    /// none.
+    const ABSENCE: &'static str = "";
+
     /// Whether a port has it.
     fn is_planned(port: &PortPlan) -> bool;
 
@@ -199,7 +210,7 @@ macro_rules! protocols {
         /// The control protocols of a port's hosts.
         #[derive(Debug, Default)]
         pub(super) struct Protocols {
-            $(pub(super) $name: Option<$kind>,)*
+            $($name: Option<$kind>,)*
         }
 
         impl Protocols {
@@ -229,6 +240,11 @@ macro_rules! protocols {
         /// Whether a port has a protocol that needs hosts.
         pub(super) fn needs_hosts(port: &PortPlan) -> bool {
             [$(<$kind as Planned>::NEEDS_HOSTS && <$kind as Planned>::is_planned(port)),*].contains(&true)
+        }
+
+        /// The reason of each protocol that has one for members that are missing.
+        pub(crate) fn absences() -> impl Iterator<Item = &'static str> {
+            [$(<$kind as Planned>::ABSENCE),*].into_iter().filter(|reason| !reason.is_empty())
         }
 
         /// Frames that the protocols of a port want.

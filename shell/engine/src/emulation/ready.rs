@@ -1,8 +1,10 @@
 //! Start of traffic: the neighbours of a port's hosts have received all advertisements, and had their time to install
 //! them.
 
-use crate::absence::NOT_ACKNOWLEDGED;
 use units::{Nanos, count};
+
+/// Reason for an invalid result if routes of any protocol are not known to the device, behind their number and protocol.
+pub(crate) const NOT_ACKNOWLEDGED: &str = "routes were acknowledged within";
 
 /// Interval of checks whether everything is advertised.
 const LOOK_EVERY: Nanos = Nanos::from_millis(2);

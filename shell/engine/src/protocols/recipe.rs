@@ -1,24 +1,10 @@
 //! Start, configuration and check of each known daemon.
 
-use profile::plan::{Daemon, ProtocolPlan, ProtocolProgram};
+use profile::plan::{Daemon, ProtocolPlan, ProtocolProgram, frr_daemons};
 use std::path::{Path, PathBuf};
 
 /// Where FRRouting's daemons are: as Debian has them, and as others do.
 const FRR_FOLDERS: [&str; 3] = ["/usr/lib/frr", "/usr/libexec/frr", "/usr/local/sbin"];
-/// FRRouting's daemons, and what in a configuration needs them.
-const FRR_DAEMONS: [(&str, &[&str]); 11] = [
-    ("bgpd", &["router bgp", "bgp "]),
-    ("ospfd", &["router ospf", "ip ospf "]),
-    ("ospf6d", &["router ospf6", "ipv6 ospf6 "]),
-    ("isisd", &["router isis", "ip router isis"]),
-    ("ripd", &["router rip"]),
-    ("ripngd", &["router ripng"]),
-    ("bfdd", &["bfd"]),
-    ("pimd", &["ip pim", "ip igmp"]),
-    ("ldpd", &["mpls ldp"]),
-    ("vrrpd", &["vrrp "]),
-    ("staticd", &["ip route ", "ipv6 route "]),
-];
 
 /// A program of a recipe.
 pub(super) struct Service {
@@ -103,11 +89,7 @@ fn bird(folder: &Path, config: &str) -> Recipe {
 fn frr(folder: &Path, config: String) -> Recipe {
     let installed = FRR_FOLDERS.into_iter().find(|folder| Path::new(folder).join("zebra").exists());
     let programs = Path::new(installed.unwrap_or(FRR_FOLDERS[0]));
-    let needs = |words: &[&str]| {
-        let lines = config.lines().map(str::trim_start);
-        lines.clone().any(|line| words.iter().any(|word| line.starts_with(word)))
-    };
-    let daemons = FRR_DAEMONS.iter().filter(|(_, words)| needs(words)).map(|(name, _)| *name);
+    let daemons = frr_daemons(&config);
     let path = folder.display().to_string();
     let (empty, zserv) = (in_folder(folder, "empty.conf"), in_folder(folder, "zserv.api"));
     let service = |name: &str| {

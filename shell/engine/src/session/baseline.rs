@@ -34,7 +34,7 @@ impl Baseline {
             }
             now.tx_joined = now.tx_joined.saturating_sub(self.drops[index].tx_joined);
             let known = now.tx.iter().map(|(_, n)| n).sum::<u64>() + now.tx_joined;
-            let ours = sums.ports[index].tx_packets;
+            let (ours, _) = sums.port_sent_in_all(index);
             if let Some((before, after)) = self.links[index].as_ref().zip(link_counters(&facts[index])) {
                 // The kernel's own packets may be among those the interface sent, so this never says too much.
                 let since = after.since(before);

@@ -176,6 +176,16 @@ impl<'a> Collector<'a> {
         self.trial = Cow::Owned(trial);
     }
 
+    /// All that workers counted until `at`, an instant of their clock, is here, and counters begin anew then.
+    pub(super) fn begin_anew(&mut self, at: Nanos, is_exact: bool) {
+        self.total.begin_anew(at.since(self.epoch), is_exact);
+        self.spans = Spans::new(self.trial.shape.streams, self.total.workers.len());
+        self.outages = TrialOutages::new(&self.trial);
+        self.outages.begin(at);
+        self.first_sent.fill(None);
+        self.unsent = (0..self.first_sent.len() as u32).collect();
+    }
+
     /// Ends the streams that a command names at `at`; their indices.
     pub(super) fn remove(&mut self, command: &RemoveCommand, at: Nanos) -> Result<Arc<[u32]>, String> {
         let is_there = |index: &u32| self.trial.streams[*index as usize].is_there(at);
@@ -360,7 +370,8 @@ impl<'a> Collector<'a> {
             undisturbed.for_each(|(sum, jitter)| sum.merge(jitter));
             if workers == 1 {
                 // Of several workers none knows what another received.
-                let rows = self.total.sent.iter().zip(&last.numbered).zip(&last.is_quiet_since);
+                let sent: Vec<u64> = (0..self.total.sent.len()).map(|n| self.total.sent_in_all(n)).collect();
+                let rows = sent.iter().zip(&last.numbered).zip(&last.is_quiet_since);
                 let of = |((sent, seen), quiet): ((&u64, &u64), &bool)| {
                     if *quiet { sent.saturating_sub(*seen) } else { 0 }
                 };

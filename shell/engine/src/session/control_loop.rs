@@ -12,7 +12,7 @@ use crate::error::EngineError;
 use crate::fault;
 use crate::observer::TrialObserver;
 use crate::worker::addition::Addition;
-use crate::worker::commands::{HostEvent, Removal, WorkerCommand};
+use crate::worker::commands::{HostEvent, Removal, SessionStep, WorkerCommand};
 use crate::worker::transmit::TxLoad;
 use profile::Plan;
 use sched::Share;
@@ -21,6 +21,8 @@ use units::Nanos;
 
 /// From a rate command to its effect: by then every worker has it.
 const RATE_LEAD: Nanos = Nanos::from_millis(20);
+/// Least time of traffic that is left when counters are set to zero.
+const CLEAR_LEAST: Nanos = Nanos::from_millis(20);
 /// Time between informing workers of leaving streams and their departure: control itself may be late.
 const LEAVE_LEAD: Nanos = Nanos::from_millis(250);
 /// Time to wait for duplicates once everything has arrived.
@@ -53,6 +55,10 @@ pub(super) trait Workers {
     /// Collects what workers have counted.
     fn gather(&mut self, collector: &mut Collector<'_>);
 
+    /// Sets all counters to zero at one instant and collects what was counted before; the instant, and whether nothing
+    /// was counted on the wrong side of it.
+    fn cut(&mut self, collector: &mut Collector<'_>) -> (Nanos, bool);
+
     /// Interval at which to gather while late packets are waited for; `None` if their arrival ends nothing early.
     fn gather_every_while_draining(&self, streams: usize) -> Option<Nanos>;
 
@@ -83,6 +89,8 @@ pub(super) struct ControlLoop<'c, 't> {
     pub(super) senders: &'c [Vec<(usize, Share)>],
     /// Streams that leave later.
     pub(super) leaving: Vec<Removal>,
+    /// Rates of sessions that change later: workers take turns back once they know of a change.
+    pub(super) scaling: Vec<SessionStep>,
     pub(super) commands: &'c mut Commands,
     pub(super) emulation: &'c mut Emulation,
     pub(super) observer: &'c mut dyn TrialObserver,
@@ -114,14 +122,19 @@ impl ControlLoop<'_, '_> {
                 .gather_every()
                 .map_or(Nanos::MAX, |every| progress.gathered.saturating_add(every));
             let leaves = self.leaving.iter().map(|removal| removal.at).min();
-            let leaves = leaves.map_or(Nanos::MAX, |at| {
-                Nanos(self.collector.epoch.saturating_add(at).0.saturating_sub(LEAVE_LEAD.0))
-            });
-            let due = pings.next_due().min(neighbours.next_due()).min(self.emulation.next_due()).min(leaves);
+            let scales = self.scaling.iter().map(|step| step.at).min();
+            let ahead = |at: Option<Nanos>, lead: Nanos| {
+                let early = |at| Nanos(self.collector.epoch.saturating_add(at).0.saturating_sub(lead.0));
+                at.map_or(Nanos::MAX, early)
+            };
+            let due = pings.next_due().min(neighbours.next_due()).min(self.emulation.next_due());
+            let due = due.min(ahead(leaves, LEAVE_LEAD)).min(ahead(scales, RATE_LEAD));
             let due = due.min(progress.next_snapshot).min(gather).min(self.collector.next_cut());
             now = workers.run_until(due, drained.min(given_up));
             let sends = progress.sent.is_none() && progress.stopped.is_none();
             self.carry_out(now, workers, (&mut pings, &mut neighbours), sends);
+            // Setting counters to zero takes a while.
+            now = now.max(workers.now());
             if now >= self.collector.next_cut() {
                 workers.gather(self.collector);
                 self.collector.gathered(now);
@@ -188,14 +201,20 @@ impl ControlLoop<'_, '_> {
         for request in requests {
             match &request.command {
                 Command::SetRate(command) => {
-                    let steps =
-                        self.collector.rate_steps(command, now.since(self.collector.epoch) + RATE_LEAD);
+                    let soonest = now.since(self.collector.epoch) + RATE_LEAD;
+                    let at = command.at.unwrap_or(soonest).max(soonest);
+                    let steps = self.collector.rate_steps(command, at);
                     let outcome = steps.map(|steps| {
-                        steps.iter().for_each(|step| workers.tell(step));
+                        for step in steps {
+                            match step {
+                                WorkerCommand::ScaleSessions(step) => self.scaling.push(step),
+                                step => workers.tell(&step),
+                            }
+                        }
                     });
                     request.conclude(outcome);
                 }
-                Command::AddStreams(_) | Command::RemoveStreams(_) if !sends => {
+                Command::AddStreams(_) | Command::RemoveStreams(_) | Command::Clear if !sends => {
                     request.answer(Err(CommandError::Ended));
                 }
                 Command::AddStreams(new) => {
@@ -212,8 +231,12 @@ impl ControlLoop<'_, '_> {
                     let outcome = self.collector.arrivals(command);
                     request.conclude(outcome.map(|command| workers.tell(&command)));
                 }
+                Command::Clear => {
+                    let outcome = self.clear(workers);
+                    request.conclude(outcome);
+                }
                 Command::SetCapture(_) => captures.push_back(request),
-                Command::Ping(_) => pings.request(request, &self.collector.trial.known),
+                Command::Ping(_) => pings.request(request, &self.collector.trial.known, self.emulation),
                 Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
                 Command::OthersSent(sent) => {
                     self.collector.others_sent = Some(sent.clone());
@@ -225,6 +248,10 @@ impl ControlLoop<'_, '_> {
         let soon = now.since(self.collector.epoch) + LEAVE_LEAD;
         for removal in self.leaving.extract_if(.., |removal| removal.at <= soon) {
             workers.tell(&WorkerCommand::RemoveStreams(removal));
+        }
+        let soon = now.since(self.collector.epoch) + RATE_LEAD;
+        for step in self.scaling.extract_if(.., |step| step.at <= soon) {
+            workers.tell(&WorkerCommand::ScaleSessions(step));
         }
         self.captures.request(captures);
         let events = workers.host_events();
@@ -239,6 +266,31 @@ impl ControlLoop<'_, '_> {
         for command in pings.turn(now, events) {
             workers.tell(&command);
         }
+    }
+
+    /// Sets counters to zero.
+    ///
+    /// # Errors
+    /// Why they can't be.
+    fn clear(&mut self, workers: &mut impl Workers) -> Result<(), String> {
+        let trial = &self.collector.trial;
+        if trial.plan.sent_elsewhere.is_some() || trial.is_part() {
+            // What was under way is found by when it left, and clocks of other machines are compared only afterwards.
+            return Err(
+                "counters can't be set to zero in a run whose streams are sent and received on several \
+                        machines, or by several processes"
+                    .to_owned(),
+            );
+        }
+        // Workers need time until the instant, and rates need time after it.
+        let end = self.collector.epoch.saturating_add(trial.plan.duration);
+        if workers.now().saturating_add(CLEAR_LEAST) >= end {
+            return Err("traffic is nearly over: there would be no time to count".to_owned());
+        }
+        let (at, is_exact) = workers.cut(self.collector);
+        self.collector.gathered(at);
+        self.collector.begin_anew(at, is_exact);
+        Ok(())
     }
 
     /// Sends the streams of `more` as well.

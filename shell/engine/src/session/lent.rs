@@ -185,6 +185,7 @@ fn document(trial: &Trial<'_>, loan: &Loan, clock: ClockResult) -> ResultDocumen
         overall: None,
         sim: None,
         machine: None,
+        cleared: None,
         rate_changes: Vec::new(),
         field_programs: None,
         captures: Named::default(),

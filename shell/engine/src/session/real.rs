@@ -31,6 +31,10 @@ const START_LEAD: Nanos = Nanos::from_millis(200);
 /// Time from one turn of control to the next.
 const CONTROL_TURN: Duration = Duration::from_millis(5);
 
+/// Time from informing workers that counters are to be set to zero to that instant, at first and at last.
+const CUT_LEAD: Nanos = Nanos::from_millis(5);
+const CUT_LEAD_MAX: Nanos = Nanos::from_millis(640);
+
 /// Options to run a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
@@ -56,6 +60,8 @@ enum Message {
     Swap(Box<Interval>),
     /// Send more streams; return the counts and continue with this interval.
     Add(Addition, Box<Interval>),
+    /// Set counters to zero at an instant and continue with this interval then; return the counts of before.
+    Cut(Nanos, Box<Interval>),
     /// Carry out a command.
     Apply(WorkerCommand),
     /// Hand over everything and end.
@@ -69,8 +75,13 @@ struct Lines {
     host_events: rtrb::Consumer<HostEvent>,
     /// Whether it failed.
     failed: Arc<AtomicBool>,
+    /// Whether it counted something on the wrong side of the instant at which counters were set to zero.
+    inexact: Arc<AtomicBool>,
     /// Wakes it if it sleeps.
     bell: Bell,
+    tid: i32,
+    /// Use of its core when counters were set to zero, if they were.
+    used: Option<ThreadUsage>,
 }
 
 pub(super) fn run<'a>(
@@ -109,11 +120,13 @@ pub(super) fn run<'a>(
             let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
             let bell = Bell::new().map_err(|e| EngineError::Machine(format!("can't wake a worker: {e}")))?;
             let failed = Arc::new(AtomicBool::new(false));
+            let inexact = Arc::new(AtomicBool::new(false));
             let ends = Ends {
                 messages: message_rx,
                 reports: report_tx,
                 host_events: event_tx,
                 failed: failed.clone(),
+                inexact: inexact.clone(),
                 bell: bell.clone(),
             };
             let start = Start { number, core, priority, ready };
@@ -123,7 +136,8 @@ pub(super) fn run<'a>(
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread = thread
                 .map_err(|e| EngineError::Machine(format!("can't start a thread for core {core}: {e}")))?;
-            threads.push((thread, go, Lines { messages, reports, host_events, failed, bell }));
+            let line = Lines { messages, reports, host_events, failed, inexact, bell, tid: 0, used: None };
+            threads.push((thread, go, line));
         }
         // A worker that fails at once is not waited for.
         drop(ready_tx);
@@ -137,6 +151,9 @@ pub(super) fn run<'a>(
         }
         let lead = trial.start.map_or(LEAD, |_| START_LEAD);
         let control = os::cpu::current_tid();
+        for ((_, _, line), (tid, _)) in threads.iter_mut().zip(&tids) {
+            line.tid = *tid;
+        }
         let threads_of_trial = TrialThreads { workers: tids, control, spare: options.spare.clone() };
         let ahead = trial.start.map_or(lead, |start| start.since(clock.now()).max(lead));
         // Nothing depends on it: a trial that nobody could watch is a trial.
@@ -167,6 +184,7 @@ pub(super) fn run<'a>(
             captures,
             senders,
             leaving: Vec::new(),
+            scaling: Vec::new(),
             commands,
             emulation,
             observer,
@@ -180,10 +198,11 @@ pub(super) fn run<'a>(
         threads.finish(&mut collector);
         let watched = watcher.map(MachineWatcher::end);
         let mut lasts = Vec::new();
-        for handle in handles {
+        let used: Vec<Option<ThreadUsage>> = threads.lines.iter().map(|line| line.used).collect();
+        for (handle, used) in handles.into_iter().zip(used) {
             let end = handle.join().map_err(|payload| EngineError::Failed(reason("a worker", &*payload)))?;
             let WorkerEnd { last, usage, failure: why } = end?;
-            lasts.push((last, usage));
+            lasts.push((last, usage.map(|(before, now)| now.since(&used.unwrap_or(before)))));
             if why.is_some() {
                 stopped = stopped.or_else(|| Some(clock.now()));
                 failure = failure.or(why);
@@ -208,6 +227,7 @@ struct Ends {
     reports: rtrb::Producer<Box<Interval>>,
     host_events: rtrb::Producer<HostEvent>,
     failed: Arc<AtomicBool>,
+    inexact: Arc<AtomicBool>,
     bell: Bell,
 }
 
@@ -275,7 +295,8 @@ impl TrialObserver for Nobody {
 /// End of a worker's thread.
 struct WorkerEnd {
     last: LastReport,
-    usage: Option<ThreadUsage>,
+    /// Use of its core at the start and at the end.
+    usage: Option<(ThreadUsage, ThreadUsage)>,
     /// Why it ended before a request to end.
     failure: Option<String>,
 }
@@ -314,7 +335,7 @@ fn work(
             (until_finish(&mut ends).ok_or_else(|| EngineError::Failed(why.clone()))?, Some(why))
         }
     };
-    let usage = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
+    let usage = before.zip(ThreadUsage::read(tid).ok());
     let last = contain("a worker", || worker.finish(clock.now(), empty));
     let last = last.map_err(|why| EngineError::Failed(failure.clone().unwrap_or(why)))?;
     Ok(WorkerEnd { last, usage, failure })
@@ -324,7 +345,7 @@ fn work(
 fn until_finish(ends: &mut Ends) -> Option<Box<Interval>> {
     loop {
         match ends.messages.pop() {
-            Ok(Message::Swap(empty) | Message::Add(_, empty)) => {
+            Ok(Message::Swap(empty) | Message::Add(_, empty) | Message::Cut(_, empty)) => {
                 let _ = ends.reports.push(empty);
             }
             Ok(Message::Apply(_)) => {}
@@ -349,6 +370,10 @@ fn turns(
         if was_sending && worker.is_done_sending() {
             was_sending = false;
             sending.fetch_sub(1, Ordering::Release);
+        }
+        if let Some((counted, is_exact)) = worker.take_cut() {
+            ends.inexact.store(!is_exact, Ordering::Release);
+            let _ = ends.reports.push(counted);
         }
         if worker.overhears() {
             let full = |event| ends.host_events.push(event).err().map(|rtrb::PushError::Full(event)| event);
@@ -377,6 +402,7 @@ fn turns(
                 }
                 was_sending = true;
             }
+            Ok(Message::Cut(at, empty)) => worker.cut(at, empty, clock.now()),
             Ok(Message::Apply(command)) => worker.apply(command, clock.now()),
             Ok(Message::Finish(empty)) => return Some(empty),
         }
@@ -453,6 +479,24 @@ impl Workers for Threads<'_> {
             line.send(Message::Swap(collector.empty()));
         }
         self.take_reports(collector);
+    }
+
+    /// Repeats it with more time if a worker gets to know too late.
+    fn cut(&mut self, collector: &mut Collector<'_>) -> (Nanos, bool) {
+        let mut lead = CUT_LEAD;
+        loop {
+            let at = self.clock.now() + lead;
+            for line in &mut self.lines {
+                line.send(Message::Cut(at, collector.empty()));
+            }
+            self.take_reports(collector);
+            let is_exact = !self.lines.iter().any(|line| line.inexact.load(Ordering::Acquire));
+            if is_exact || lead >= CUT_LEAD_MAX {
+                self.lines.iter_mut().for_each(|line| line.used = ThreadUsage::read(line.tid).ok());
+                return (at, is_exact);
+            }
+            lead = Nanos(lead.0 * 2);
+        }
     }
 
     /// Often enough to notice the last packet. Tables of many streams take longer to clear than a few packets to arrive.

@@ -37,6 +37,7 @@ pub(super) fn run<'a, V: VirtualClock>(
         captures,
         senders,
         leaving: Vec::new(),
+        scaling: Vec::new(),
         commands,
         emulation,
         observer,
@@ -107,6 +108,23 @@ impl<V: VirtualClock> Workers for Turns<'_, V> {
             let report = worker.swap(collector.empty());
             collector.take(index, report);
         }
+    }
+
+    fn cut(&mut self, collector: &mut Collector<'_>) -> (Nanos, bool) {
+        let now = self.clock.now();
+        let at = now.saturating_add(Nanos(1));
+        self.workers.iter_mut().for_each(|worker| worker.cut(at, collector.empty(), now));
+        while self.clock.now() < at {
+            self.run_until(at, at);
+        }
+        let mut are_exact = true;
+        for (index, worker) in self.workers.iter_mut().enumerate() {
+            if let Some((counted, is_exact)) = worker.take_cut() {
+                collector.take(index, counted);
+                are_exact &= is_exact;
+            }
+        }
+        (at, are_exact)
     }
 
     /// Virtual time costs nothing: late packets are always waited for to the end.

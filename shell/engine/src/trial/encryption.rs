@@ -1,12 +1,13 @@
 //! Encryption of sessions: TLS and QUIC.
 
 use crate::error::EngineError;
+use crate::key_logs::KeyLogs;
 use profile::Plan;
 use session::GroupKey;
 use session::plan::{AppPlan, EarlyData, SessionPlan, Side, SidePlan, TlsPlan};
 use session::secure::Layer;
 use std::sync::Arc;
-use tls::Sides;
+use tls::{KeyLog, Sides};
 
 /// Name of HTTP/3 in ALPN.
 const HTTP3: &str = "h3";
@@ -18,11 +19,29 @@ pub(super) struct Encryption {
 }
 
 impl Encryption {
-    /// That of `plan`, which has `tls`. `is_steady`: handshakes have the same lengths each time.
-    pub(super) fn new(plan: &SessionPlan, tls: &Arc<TlsPlan>, is_steady: bool) -> Result<Self, String> {
+    /// That of `plan`, which has `tls`. `is_steady`: handshakes have the same lengths each time. Secrets go to a file of
+    /// `key_logs`, if the plan names one: each once, from clients if they are played here.
+    pub(super) fn new(
+        plan: &SessionPlan,
+        tls: &Arc<TlsPlan>,
+        is_steady: bool,
+        key_logs: &KeyLogs,
+    ) -> Result<Self, String> {
+        let take = tls.key_log.as_ref().map(|path| key_logs.open(path)).transpose()?;
+        let log = take.map(|take| KeyLog::new(move |line| take(line)));
+        let by_clients = plan.client.is_some();
         let any = |is_quic| (0..plan.mix.members.len()).any(|member| plan.is_quic_of(member) == is_quic);
-        let tcp = || Sides::new(tls.clone());
-        let quic = || quic::Sides::new(&over_quic(plan, tls));
+        let tcp = || match log.clone() {
+            Some(log) => Sides::new(tls.clone()).logged(log, by_clients),
+            None => Sides::new(tls.clone()),
+        };
+        let quic = || {
+            let sides = quic::Sides::new(&over_quic(plan, tls));
+            match log.clone() {
+                Some(log) => sides.logged(log, by_clients),
+                None => sides,
+            }
+        };
         Ok(Self {
             tls: any(false).then(|| if is_steady { tcp().steady() } else { tcp() }),
             quic: any(true).then(|| if is_steady { quic().steady() } else { quic() }),

@@ -64,16 +64,9 @@ impl EmulatedHosts {
             .map(|(port, macs)| port.hosts.iter().zip(macs).map(host).collect())
             .collect();
         for (port, hosts) in plan.ports.iter().zip(&mut hosts) {
-            for router in port.isis.iter().flat_map(|isis| &isis.routers) {
-                let host = &mut hosts[router.host];
-                let own = router.link_local.map(|ip| link_local(ip, host.mac));
-                let own = own.map(IpAddr::V6).filter(|ip| !host.owns(*ip));
-                host.answers_for.extend(own.map(|ip| ip..=ip));
-            }
-            let routers = port.ospf.iter().flat_map(|ospf| &ospf.routers);
-            for router in routers.filter(|router| router.version == ::ospf::Version::V3) {
-                let host = &mut hosts[router.host];
-                let own = IpAddr::V6(link_local(router.link_local, host.mac));
+            for (router, ip) in port.routing().flat_map(|protocol| protocol.link_locals()) {
+                let host = &mut hosts[router];
+                let own = IpAddr::V6(link_local(ip, host.mac));
                 if !host.owns(own) {
                     host.answers_for.push(own..=own);
                 }

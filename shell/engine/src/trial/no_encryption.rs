@@ -1,5 +1,6 @@
 //! A system without the libraries of TLS.
 
+use crate::key_logs::KeyLogs;
 use session::GroupKey;
 use session::plan::{SessionPlan, SidePlan, TlsPlan};
 use session::secure::Layer;
@@ -10,7 +11,7 @@ pub(super) enum Encryption {}
 
 impl Encryption {
     /// That of `plan`, which has `tls`.
-    pub(super) fn new(_: &SessionPlan, _: &Arc<TlsPlan>, _: bool) -> Result<Self, String> {
+    pub(super) fn new(_: &SessionPlan, _: &Arc<TlsPlan>, _: bool, _: &KeyLogs) -> Result<Self, String> {
         Err("this form of Eagre has no TLS and no QUIC; leave 'tls' and HTTP/3 out, or run it with 'eagre sim'"
             .to_owned())
     }

@@ -4,6 +4,7 @@ use super::hosts::EmulatedHosts;
 use super::tunnels::TrialTunnels;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
+use crate::key_logs::KeyLogs;
 use crate::worker::arrivals::{ANY_PORT, Expected};
 use crate::worker::detour::ServerHops;
 use crate::worker::egress::Tracker;
@@ -152,6 +153,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) known: Vec<KnownNeighbour>,
     /// Tunnels that sessions are in.
     pub(crate) tunnels: Arc<TrialTunnels>,
+    /// Files that take secrets of sessions' connections.
+    pub(crate) key_logs: Arc<KeyLogs>,
 }
 
 impl<'p> Trial<'p> {
@@ -207,6 +210,7 @@ impl<'p> Trial<'p> {
             streams,
             hosts: Arc::new(hosts),
             tunnels: Arc::new(tunnels),
+            key_logs: Arc::default(),
             plan,
         })
     }

@@ -86,6 +86,9 @@ impl SessionEndpoints {
         let facts = rig.facts();
         let mut plans: Vec<SessionPlan> =
             trial.plan.sessions.iter().map(|entry| entry.session.clone()).collect();
+        if trial.is_part() {
+            plans.iter_mut().for_each(part_clocks);
+        }
         for side in plans.iter_mut().flat_map(|plan| plan.client.iter_mut().chain(&mut plan.server)) {
             fit_mtu(side, facts[side.port]);
         }
@@ -99,7 +102,7 @@ impl SessionEndpoints {
             secure.push(
                 plan.tls
                     .as_ref()
-                    .map(|tls| Encryption::new(plan, tls, wall_zero.is_none()))
+                    .map(|tls| Encryption::new(plan, tls, wall_zero.is_none(), &trial.key_logs))
                     .transpose()
                     .map_err(bad)?,
             );
@@ -358,6 +361,15 @@ pub(crate) fn checksums_left(plan: &Plan, port: usize, facts: &PortFacts) -> Che
         ChecksumsLeft::Card
     } else {
         ChecksumsLeft::Nobody
+    }
+}
+
+/// The other end of sessions of STAMP may be on another machine, which has another clock.
+fn part_clocks(plan: &mut SessionPlan) {
+    for member in &mut plan.mix.members {
+        if let AppPlan::Stamp(stamp) = &mut member.app {
+            Arc::make_mut(stamp).has_one_clock = false;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The profile's criteria, judged on the figures that hold.
 
 use profile::plan::{Comparison, Criterion};
-use result::{CriterionResult, Outcome, ResultDocument, Standing};
+use result::{CriterionResult, Numbers, Outcome, ResultDocument, Standing};
 
 /// Compares the profile's criteria with a finished document.
 pub(crate) fn judge_criteria(criteria: &[Criterion], document: &ResultDocument) -> Vec<CriterionResult> {
@@ -23,9 +23,16 @@ fn judge(criterion: &Criterion, document: &ResultDocument) -> CriterionResult {
         }
         other => other,
     };
+    // A share of nothing is none, whatever the document has in its place.
+    let standing = match standing {
+        Standing::Holds { .. } if is_of_nothing(document, &criterion.path) => {
+            Standing::Holds { value: None, undisturbed: None }
+        }
+        other => other,
+    };
     let value = match standing {
         Standing::Holds { value, .. } => value,
-        _ => result::Numbers::number(document, &criterion.path).or(criterion.absent),
+        _ => document.number(&criterion.path).or(criterion.absent),
     };
     let outcome = match standing.decide(bound, is_met) {
         Some(true) => Outcome::Met,
@@ -43,17 +50,34 @@ fn judge(criterion: &Criterion, document: &ResultDocument) -> CriterionResult {
     }
 }
 
+/// Shares, and the counts of what each is a share of.
+const SHARES: [(&str, [&str; 2]); 3] = [
+    ("loss_ratio", ["tx", "rx"]),
+    ("failed_ratio", ["attempted", "open_at_clear"]),
+    ("failed_requests_ratio", ["requests", "transactions"]),
+];
+
+/// Whether a figure is a share of packets, sessions or requests of which there were none.
+fn is_of_nothing(document: &ResultDocument, path: &str) -> bool {
+    let Some((row, figure)) = path.rsplit_once('.') else { return false };
+    let Some((_, counts)) = SHARES.iter().find(|(share, _)| *share == figure) else { return false };
+    let mut known = counts.iter().filter_map(|count| document.number(&format!("{row}.{count}"))).peekable();
+    // Applications have shares of their own counts, and none of nothing.
+    known.peek().is_some() && known.all(|number| number == 0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{HoldsResult, Named, StreamResult};
+    use result::{HoldsResult, Named, SessionResult, StreamResult};
 
     fn criterion(path: &str, comparison: Comparison, bound: f64) -> Criterion {
         Criterion { path: path.to_owned(), absent: None, comparison, bound, text: String::new() }
     }
 
     fn document() -> ResultDocument {
-        let stream = |loss_ratio| StreamResult { loss_ratio: Some(loss_ratio), ..StreamResult::default() };
+        let stream =
+            |loss_ratio| StreamResult { tx: 100, loss_ratio: Some(loss_ratio), ..StreamResult::default() };
         let streams = [("a", 0.5), ("a.b", 0.25)].map(|(name, ratio)| (name.to_owned(), stream(ratio)));
         ResultDocument { streams: Named::from(streams), ..ResultDocument::default() }
     }
@@ -69,6 +93,21 @@ mod tests {
             !passed("streams.c.loss_ratio", Comparison::AtMost, 1.0),
             "what was not measured did not hold"
         );
+    }
+
+    #[test]
+    fn a_share_of_nothing_meets_no_criterion() {
+        let none = StreamResult { loss_ratio: Some(0.0), ..StreamResult::default() };
+        let sessions = [("s".to_owned(), SessionResult::default())];
+        let document = ResultDocument {
+            streams: Named::from([("a".to_owned(), none)]),
+            sessions: Named::from(sessions),
+            ..ResultDocument::default()
+        };
+        for path in ["streams.a.loss_ratio", "sessions.s.failed_ratio", "sessions.s.failed_requests_ratio"] {
+            let judged = judge(&criterion(path, Comparison::Less, 0.5), &document);
+            assert_eq!((judged.value, judged.outcome()), (None, Outcome::NotMet), "{path}");
+        }
     }
 
     #[test]

@@ -420,7 +420,7 @@ impl Judge<'_> {
         let unsent: u64 = self.evidence.ends.iter().map(|end| end.unsent).sum();
         for ((name, port), end) in document.ports.iter().zip(self.evidence.ends) {
             let path = |figure: &str| format!("ports.{name}.{figure}");
-            let seconds = document.duration_s.max(1e-9);
+            let seconds = document.counted_s().max(1e-9);
             if end.unsent == 0 {
                 entries.holds(path("tx_pps"));
             } else if let Some(cause) = self.shortfall() {
@@ -465,7 +465,8 @@ impl Judge<'_> {
                 cause.entry(Some(completed), Some(completed + unfinished as f64)),
             );
             let failed: u64 = seen.failed.values().sum();
-            let ratio = |n: u64| n as f64 / seen.attempted.max(1) as f64;
+            let asked = seen.attempted + seen.open_at_clear.unwrap_or(0);
+            let ratio = |n: u64| n as f64 / asked.max(1) as f64;
             if doubted > 0 {
                 let bounds = [failed - doubted, failed].map(|n| Some(ratio(n)));
                 entries.add(format!("{at}.failed_ratio"), cause.entry(bounds[0], bounds[1]));

@@ -39,7 +39,8 @@ impl Evidence<'_> {
             more += u64::from(got.counts.received > *sent);
             fewer += u64::from(got.counts.received < *sent);
         }
-        if more > 0 {
+        let is_cleared = self.sums.since.times > 0;
+        if more > 0 && !is_cleared {
             verdict.note(format!(
                 "more packets came than were sent on {} {} counted by a mark: packets were duplicated, and how many were lost is \
                  not known",
@@ -47,7 +48,15 @@ impl Evidence<'_> {
                 streams_of(more)
             ));
         }
-        if fewer > 0 {
+        if is_cleared && more + fewer > 0 {
+            let all = more + fewer;
+            verdict.note(format!(
+                "packets counted by a mark carry no time: those under way when counters were set to zero count as received, and \
+                 how many of {} {} were lost is not known",
+                count(all),
+                streams_of(all)
+            ));
+        } else if fewer > 0 {
             verdict.note(format!(
                 "the loss of {} {} counted by a mark is a lower bound: a duplicate counts as received",
                 count(fewer),

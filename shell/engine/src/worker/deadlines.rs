@@ -29,9 +29,9 @@ struct Deadline {
 }
 
 impl Deadline {
-    /// When it comes, as things are.
+    /// When it comes, as things are. A hold that is to begin after it moves nothing.
     fn next(&self) -> Nanos {
-        if self.held.is_some() { Nanos::MAX } else { self.at }
+        if self.held.is_some_and(|since| since <= self.at) { Nanos::MAX } else { self.at }
     }
 }
 
@@ -102,7 +102,9 @@ impl Deadlines {
             match (deadline.held, held) {
                 (None, true) => deadline.held = Some(at),
                 (Some(since), false) => {
-                    deadline.at = deadline.at.saturating_add(at.since(since));
+                    if since <= deadline.at {
+                        deadline.at = deadline.at.saturating_add(at.since(since));
+                    }
                     deadline.held = None;
                 }
                 _ => {}
@@ -156,5 +158,16 @@ mod tests {
             (vec![1], ms(190)),
             "held for 40 and for 30 ms"
         );
+    }
+
+    #[test]
+    fn a_stream_that_ends_before_it_is_held_keeps_its_end() {
+        let ms = Nanos::from_millis;
+        let mut deadlines = Deadlines::new(&[Some(ms(100)), Some(ms(400))]).unwrap();
+        deadlines.change(None, true, ms(300));
+        assert_eq!(deadlines.next(), ms(150));
+        deadlines.change(None, false, ms(500));
+        assert_eq!((deadlines.next(), deadlines.take(ms(150))), (ms(150), vec![0]));
+        assert_eq!(deadlines.next(), ms(650), "held for 200 ms");
     }
 }

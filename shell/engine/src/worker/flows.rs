@@ -325,7 +325,7 @@ impl Flows {
             return;
         };
         let mut flow = None;
-        self.stack.with(now, &mut self.apps, step.from, |apps, old, io| flow = apps.leave(old, io));
+        self.stack.with(now, &mut self.apps, step.from, |apps, old, io| flow = apps.leave(now, old, io));
         let opening = self.openings.iter_mut().find(|opening| opening.entry == role.key.session);
         let (Some(flow), Some(opening)) = (flow, opening) else { return };
         let step = (step, role.key.host);
@@ -518,10 +518,10 @@ impl Flows {
     }
 
     /// Decides the outcome of flows that were requested to end, and received nothing since: the wait for late replies
-    /// is over.
-    pub(crate) fn judge_silent(&mut self, now: Nanos) {
+    /// is over, also that of servers whose clients are not through.
+    pub(crate) fn judge_silent(&mut self, now: Nanos, has_clients: bool) {
         // A drain may be shorter than the wait for what is under way.
-        if self.dismissed_at.take().is_some() || !self.others.is_empty() {
+        if self.dismissed_at.take().is_some() || has_clients || !self.others.is_empty() {
             self.dismissed = Some(0);
         }
         while self.dismissed.is_some() {
@@ -624,7 +624,7 @@ impl Opening {
         share: (usize, usize),
     ) {
         if self.connect_beside(now, (step, host), (local, remote), flow, stack, apps, share).is_none() {
-            apps.not_opened(step.group);
+            apps.not_reopened(step.group, flow.clone());
         }
     }
 
@@ -640,7 +640,13 @@ impl Opening {
         (worker, workers): (usize, usize),
     ) -> Option<FlowId> {
         let hop = self.hop(host, remote.ip());
-        let nearest = (!step.stays).then(|| self.clients.ports_from(local.port()));
+        // Other sessions have the next ports. Those that several connections of a session take this way, one after the other, are far apart.
+        let all = || self.clients.ports_from(local.port());
+        // A session of DNS that comes back from TCP takes its own port again.
+        let has_connections = step.to == Carrier::Tcp || apps.is_secured(step.group);
+        let is_anew = !step.stays && has_connections && step.to == apps.carrier(step.group);
+        let apart = if is_anew { all().size_hint().0 * 618 / 1_000 } else { 0 };
+        let nearest = (!step.stays).then(|| all().skip(apart).chain(all().take(apart)));
         let furthest = step.stays.then(|| self.clients.ports_beyond(local.port()));
         let ports = nearest.into_iter().flatten().chain(furthest.into_iter().flatten());
         let places = ports.map(|port| SocketAddr::new(local.ip(), port));

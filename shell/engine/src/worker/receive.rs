@@ -2,7 +2,7 @@
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of, is_as_expected, seen};
 use super::commands::{HOST_EVENTS_MAX, HostEvent};
-use super::counting::Counting;
+use super::counting::{Counting, leave_out};
 use super::egress::Tracker;
 use super::flows::Local;
 use super::integrity::{Integrity, Recovered};
@@ -251,7 +251,16 @@ impl<'a> Receiver<'a> {
         let counts = &mut interval.ports[self.port];
         let foreign = if local.is_empty() { u64::MAX } else { self.offer(now, expected, local, counts) };
         let damages = &mut interval.damages;
-        let around = Around { now, expected, counts: &mut *counts, damages, hosts, answers: &mut *answers };
+        let counts_from = recorder.counts_from();
+        let around = Around {
+            now,
+            counts_from,
+            expected,
+            counts: &mut *counts,
+            damages,
+            hosts,
+            answers: &mut *answers,
+        };
         let measured = self.classify(foreign, around);
         if self.pieces.has_news() {
             let PortCounts { fragments, rx_not_steered, .. } = counts;
@@ -266,14 +275,29 @@ impl<'a> Receiver<'a> {
                 self.arrivals[..measured].iter().map(|arrival| now.since(Nanos(arrival.latency))).max();
             sent.into_iter().for_each(|sent| watch.came_back(sent, now));
         }
+        let measured = match recorder.passes_some() {
+            true => {
+                let (arrivals, places) = (&mut self.arrivals[..measured], &mut self.places);
+                leave_out(
+                    recorder,
+                    &mut interval.passed,
+                    arrivals,
+                    |_| now,
+                    |from, to| places[to] = places[from],
+                )
+            }
+            false => measured,
+        };
         if let Some(stamped) = &mut self.stamped {
             let arrivals = &mut self.arrivals[..measured];
+            let counts = &mut interval.ports[self.port];
             let instants = stamped.correct(arrivals, &self.places, now, counts);
-            counts.rx_unknown_stream += recorder.record_each(arrivals, instants);
+            interval.ports[self.port].rx_unknown_stream += recorder.record_each(arrivals, instants);
             for (arrival, at) in arrivals.iter().zip(instants) {
                 record_beside(interval, self.port, std::slice::from_ref(arrival), *at, &self.stale);
             }
         } else {
+            let counts = &mut interval.ports[self.port];
             counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
             record_beside(interval, self.port, &self.arrivals[..measured], now, &self.stale);
         }
@@ -294,7 +318,11 @@ impl<'a> Receiver<'a> {
             let is_measured = is_measuring
                 && (signature::read_at_end(data, &self.mark).is_ok()
                     || marked(&self.marks, self.port, data, expected).is_some());
-            if !(is_measured || self.wanted.before_sessions.iter().any(|is_theirs| is_theirs(data))) {
+            let is_ping = || self.overheard.is_some() && neighbour::may_answer_in_session(data);
+            if !(is_measured
+                || is_ping()
+                || self.wanted.before_sessions.iter().any(|is_theirs| is_theirs(data)))
+            {
                 *frame = data;
             }
             unfinished |= u64::from(self.burst.has_unfinished_checksum(i)) << i;
@@ -309,7 +337,7 @@ impl<'a> Receiver<'a> {
     /// one arrival together.
     #[inline]
     fn classify(&mut self, foreign: u64, around: Around<'_>) -> usize {
-        let Around { now, expected, counts, damages, hosts, answers } = around;
+        let Around { now, counts_from, expected, counts, damages, hosts, answers } = around;
         let n = self.burst.len();
         if self.loads_ahead {
             (0..AHEAD).for_each(|i| self.burst.prefetch_data(i, 0));
@@ -330,7 +358,7 @@ impl<'a> Receiver<'a> {
             }
             let Some((found, mut followers, mut arrival)) = plain(port, &mark, data, now, expected) else {
                 counts.rx_bytes += bytes + 4 * i as u64;
-                let around = Around { now, expected, counts, damages, hosts, answers };
+                let around = Around { now, counts_from, expected, counts, damages, hosts, answers };
                 return self.classify_rest(i, measured, foreign, around);
             };
             let begun = i;
@@ -346,7 +374,9 @@ impl<'a> Receiver<'a> {
                 alone = if i == begun + 1 { alone + 1 } else { 0 };
             } else if looks_closer {
                 arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
-                compare(self.integrity.as_deref(), &found, data, damages);
+                if now.since(Nanos(arrival.latency)) >= counts_from {
+                    compare(self.integrity.as_deref(), &found, data, damages);
+                }
             }
             arrival.packets = (i - begun) as u16;
             bytes += ((i - begun) * data.len()) as u64;
@@ -376,7 +406,7 @@ impl<'a> Receiver<'a> {
         foreign: u64,
         around: Around<'_>,
     ) -> usize {
-        let Around { now, expected, counts, damages, hosts, answers } = around;
+        let Around { now, counts_from, expected, counts, damages, hosts, answers } = around;
         for i in first..self.burst.len() {
             self.load_ahead(i);
             let data = self.burst.data(i);
@@ -417,7 +447,7 @@ impl<'a> Receiver<'a> {
                 continue;
             };
             arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
-            if let Some(end) = end {
+            if let Some(end) = end.filter(|_| now.since(Nanos(arrival.latency)) >= counts_from) {
                 compare(integrity, &found, &data[..end], damages);
             }
             self.arrivals[measured] = arrival;
@@ -454,6 +484,8 @@ fn record_beside(interval: &mut Interval, port: usize, arrivals: &[Arrival], at:
 /// Context of a burst that holds more than plain test packets.
 struct Around<'a> {
     now: Nanos,
+    /// Packets sent before this do not count.
+    counts_from: Nanos,
     expected: &'a [Expected],
     counts: &'a mut PortCounts,
     damages: &'a mut Damages,

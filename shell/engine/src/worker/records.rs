@@ -10,9 +10,10 @@
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
 use super::clocks::Clocks;
-use super::counting::Counting;
+use super::counting::{Counting, leave_out};
 use measure::Arrival;
 use port::{Clock, KernelClock, Recorded, RxQueue, TestPackets};
+use std::cell::Cell;
 use units::Nanos;
 use wire::signature::{self, Mark, Signature};
 
@@ -103,12 +104,21 @@ impl Records {
         }
         watch.at(until);
         recorder.touch_until(watch.touched_until(until));
-        counts.rx_unknown_stream += recorder.record_each(arrivals, instants);
         if watch.recovers() {
             let sent =
                 arrivals.iter().zip(&*instants).map(|(arrival, at)| at.since(Nanos(arrival.latency))).max();
             sent.into_iter().for_each(|sent| watch.came_back(sent, until));
         }
+        let (arrivals, instants) = match recorder.passes_some() {
+            true => {
+                let at = Cell::from_mut(&mut *instants).as_slice_of_cells();
+                let place = |from: usize, to: usize| at[to].set(at[from].get());
+                let left = leave_out(recorder, &mut interval.passed, arrivals, |i| at[i].get(), place);
+                (&mut arrivals[..left], &mut instants[..left])
+            }
+            false => (arrivals, instants),
+        };
+        interval.ports[port].rx_unknown_stream += recorder.record_each(arrivals, instants);
         if interval.paths.is_counting() || interval.samples.is_counting() {
             for (arrival, at) in arrivals.iter().zip(&*instants) {
                 interval.paths.record(port, std::slice::from_ref(arrival), *at);

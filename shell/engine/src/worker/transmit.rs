@@ -101,6 +101,8 @@ pub(crate) struct Transmitter<'a> {
     deadlines: Option<Deadlines>,
     /// From the namespace of hosts that have one.
     punt: Option<&'a mut PuntExit>,
+    /// No test packet leaves at or after this instant, until it is moved: counters are set to zero then.
+    hold: Nanos,
 }
 
 impl<'a> Transmitter<'a> {
@@ -133,6 +135,7 @@ impl<'a> Transmitter<'a> {
             cap: None,
             deadlines: Deadlines::new(&ends),
             punt: None,
+            hold: Nanos::MAX,
         }
     }
 
@@ -254,6 +257,11 @@ impl<'a> Transmitter<'a> {
         sent > 0
     }
 
+    /// Lets no test packet leave at `at` or later, until this is called again.
+    pub(crate) fn hold(&mut self, at: Nanos) {
+        self.hold = at;
+    }
+
     /// Sends no more than `cap`.
     pub(crate) fn limit(&mut self, cap: Option<Cap>) {
         self.cap = cap;
@@ -298,6 +306,9 @@ impl<'a> Transmitter<'a> {
             return false;
         }
         let departure = clock.now();
+        if departure >= self.hold {
+            return false;
+        }
         watch.at(departure);
         self.build(departure);
         // Asked once: a burst is captured as a whole or not at all.

@@ -12,8 +12,8 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::protocol::{self, ClientPlan, Igp, LagPlan, LldpPlan, PeerPlan, RouterPlan};
-pub(crate) use ports::{Endpoint, Ports, Side, vlan_type, vlans};
+use crate::protocols::{self, ClientPlan, Igp, LagPlan, LldpPlan, PeerPlan, RouterPlan};
+pub(crate) use ports::{Ports, Side, vlan_type, vlans};
 use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
 use profile::plan::WATCHED_MAX;
 use profile::{Overrides, Plan};
@@ -76,7 +76,7 @@ pub struct PortPlan {
     pub capture: Option<CapturePlan>,
     /// The hosts on it, in the configuration's order.
     pub interfaces: Vec<Interface>,
-    /// The BGP peers of those, in the profile's order.
+    /// The peers of those, in the profile's order.
     pub peers: Vec<PeerPlan>,
     /// The routers of those, of any protocol, each protocol's in the profile's order.
     pub routers: Vec<RouterPlan>,
@@ -86,7 +86,7 @@ pub struct PortPlan {
     pub lldp: Option<LldpPlan>,
 }
 
-/// Routes of a BGP peer or a router.
+/// Routes of a peer or a router.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoutesPlan {
     /// Their name in the model.
@@ -257,15 +257,20 @@ fn events(config: &Node<'_>, streams: &mut [StreamDoc]) -> EventsPlan {
 impl Translation {
     /// Whether there are protocols.
     pub fn has_protocols(&self) -> bool {
-        protocol::any(self)
+        protocols::any(self)
     }
 
-    /// All BGP peers, with the place of their ports.
+    /// All peers, with the place of their ports.
     pub fn peers(&self) -> impl Iterator<Item = (usize, &PeerPlan)> {
         self.ports
             .iter()
             .enumerate()
             .flat_map(|(index, port)| port.peers.iter().map(move |peer| (index, peer)))
+    }
+
+    /// Whether there are routers.
+    pub fn has_routers(&self) -> bool {
+        self.ports.iter().any(|port| !port.routers.is_empty())
     }
 
     /// All routers of a protocol, with their ports.
@@ -379,7 +384,7 @@ impl Translation {
             let host = path.split_once(".hosts[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
             let found = |host: usize| self.ports.get(port)?.interfaces.get(host);
             let reason = self.named_at(reason, Some(port));
-            if let Some(path) = protocol::path(self, port, path) {
+            if let Some(path) = protocols::path(self, port, path) {
                 return format!("{path}: {reason}");
             }
             if let Some(interface) = host.and_then(found) {

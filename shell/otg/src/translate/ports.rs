@@ -4,10 +4,10 @@ use super::capture::capture;
 use super::ranges::Span;
 use super::{CapturePlan, Interface, PortPlan, RoutesPlan};
 use crate::node::Node;
-use crate::protocol::dhcp::{self, Client};
-use crate::protocol::lag::{self, Lag, Member};
-use crate::protocol::lldp::{self, Agent};
-use crate::protocol::{self, LagPlan, Peer, Router};
+use crate::protocols::dhcp::{self, Client};
+use crate::protocols::lag::{self, Lag, Member};
+use crate::protocols::lldp::{self, Agent};
+use crate::protocols::{self, LagPlan, Peer, RouterPlan};
 use profile::document::{
     CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId, VlanType,
 };
@@ -75,7 +75,9 @@ pub(crate) struct Side {
     mtu: Option<u32>,
     hosts: Vec<Host>,
     pub(crate) peers: Vec<Peer>,
-    pub(crate) routers: Vec<Router>,
+    pub(crate) routers: Vec<RouterPlan>,
+    /// Parts of the profile that protocols make as they are read.
+    pub(crate) parts: PortDoc,
     pub(crate) clients: Vec<Client>,
     pub(crate) agent: Option<Agent>,
     pub(crate) member: Option<Member>,
@@ -246,7 +248,7 @@ impl Ports {
             self.endpoints.extend(names.into_iter().map(|name| (name, at)));
             self.sides[port].hosts.push(host);
         }
-        protocol::read(self, node);
+        protocols::read(self, node);
     }
 
     /// The interface, or address of one, that the field `name` names: `what` it has to be.
@@ -393,7 +395,7 @@ impl Ports {
             capture: side.capture.map(|(plan, _)| plan),
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
             peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
-            routers: side.routers.into_iter().map(|router| router.plan).collect(),
+            routers: side.routers,
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
             lldp: side.agent.map(|agent| agent.plan),
         };
@@ -413,6 +415,7 @@ impl Side {
             hosts: Vec::new(),
             peers: Vec::new(),
             routers: Vec::new(),
+            parts: PortDoc::default(),
             clients: Vec::new(),
             agent: None,
             member: None,
@@ -430,7 +433,7 @@ impl Side {
             vlan_type: self.clients.first().and_then(|client| client.vlan_type.clone()),
             ..PortDoc::new(&self.device)
         };
-        protocol::fill(self, &mut document);
+        protocols::fill(self, &mut document);
         document
     }
 }

@@ -1,4 +1,4 @@
-//! Actions: pings from the hosts on the ports, restarts of BGP sessions.
+//! Actions: pings from the hosts on the ports, restarts of sessions.
 
 use super::{Otg, OtgSession};
 use crate::access::Caller;

@@ -1,4 +1,4 @@
-//! Protocols of devices and ports: BGP sessions and IS-IS routers with their routes, DHCP clients, LLDP agents, lags.
+//! Control protocols of devices and ports: their states and routes, and requests to them.
 //!
 //! They belong to the run that sends, which starts with them. It continues without traffic until protocols are stopped.
 
@@ -7,8 +7,8 @@ use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
-use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation};
-use result::{IsisLevelCounts, ProtocolStates};
+use otg::{ControlEvent, ControlEventKind, Errors, ProtocolsRequest, Restart, Translation};
+use result::ProtocolStates;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Otg {
         Ok(Vec::new())
     }
 
-    /// Lets BGP sessions restart.
+    /// Lets sessions restart.
     pub(super) async fn restart(&self, session: &OtgSession, wanted: Restart) -> Result<(), Errors> {
         let run = session.speaking().filter(|_| session.protocols);
         let new = NewProtocolChange {
@@ -84,12 +84,12 @@ impl Otg {
             delay_s: Some(wanted.delay_s as f64),
             ..change(ProtocolAction::Restart)
         };
-        ask(run, new, "protocol.bgp.initiate_graceful_restart").await
+        ask(run, new, wanted.path).await
     }
 
     /// Lets all protocols of a run come up, or go down.
     async fn change_all(&self, run: &Arc<RunJob>, translation: &Translation, up: bool) -> Result<(), Errors> {
-        let has_routers = Igp::ALL.iter().any(|igp| translation.routers(*igp).next().is_some());
+        let has_routers = translation.has_routers();
         if translation.peers().next().is_some() || has_routers {
             let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
@@ -133,38 +133,7 @@ impl Otg {
                 )));
             }
         }
-        for peer in &mut session.states.bgp {
-            peer.state = "idle".to_owned();
-            peer.routes.clear();
-        }
-        for router in &mut session.states.isis {
-            router.state = "down".to_owned();
-            router.adjacencies = IsisLevelCounts::default();
-            router.neighbours.clear();
-            router.lsps.clear();
-        }
-        for router in &mut session.states.ospf {
-            router.state = "down".to_owned();
-            router.lsas.clear();
-        }
-        for client in &mut session.states.dhcp {
-            client.ip = None;
-            (client.prefix_len, client.router, client.server) = (None, None, None);
-            (client.lease_s, client.renew_s, client.rebind_s) = (None, None, None);
-        }
-        for client in &mut session.states.dhcpv6 {
-            (client.ip, client.prefix, client.prefix_len, client.server) = (None, None, None, None);
-            (client.valid_s, client.renew_s, client.rebind_s) = (None, None, None);
-        }
-        for port in &mut session.states.lldp {
-            port.agents.neighbours.clear();
-        }
-        for port in &mut session.states.lacp {
-            let (lacp, off) = (&mut port.lacp, ["synchronization", "collecting", "distributing"]);
-            lacp.state = "detached".to_owned();
-            lacp.actor.state.retain(|state| !off.contains(&state.as_str()));
-            lacp.partner = None;
-        }
+        session.states.end();
         Ok(session.states.clone())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A client sets a configuration, which leases its ports; starts and stops traffic, captures and protocols; and
 //! requests metrics. Traffic is a run of the service. While none is sent and protocols or captures are on, another run
-//! listens, so that the hosts on the ports reply. Where devices run BGP or DHCP, one run does it all: it starts with
+//! listens, so that the hosts on the ports reply. Where devices have control protocols, one run does it all: it starts with
 //! the protocols, with all flows paused, and continues when traffic is stopped.
 //!
 //! Not here: what a configuration means (the crate `otg`), and HTTP and gRPC (`routes`, `grpc`), which are equivalent.

@@ -120,10 +120,7 @@ impl Otg {
     async fn states(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let runs = [session.traffic.clone(), session.listening.clone()];
         runs.into_iter().flatten().for_each(|run| session.learn(&run));
-        let learned = matches!(
-            request["choice"].as_str(),
-            Some("bgp_prefixes" | "isis_lsps" | "ospfv2_lsas" | "ospfv3_lsas")
-        );
+        let learned = request["choice"].as_str().is_some_and(otg::are_learned);
         let protocols = self.protocol_states(session, learned).await?;
         let known = &session.known;
         // Addresses are compared as such: IPv6 has many ways to write one.

@@ -1,13 +1,13 @@
 //! Methods and campaigns.
 
 use super::body::{Body, QueryOf};
+use super::described::{Routes, routes};
 use super::guard::Noted;
 use super::runs::{every, json_text};
 use super::{Known, blocking};
 use crate::access::Caller;
 use crate::events;
 use crate::fault::Fault;
-use crate::service::Service;
 use crate::texts::Text;
 use api::{Campaign, Described, Method, MethodPart, NewCampaign, Problem};
 use axum::extract::{Path, State};
@@ -16,14 +16,11 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use campaign::{CampaignDocument, Settings, choices};
 use serde::Deserialize;
-use std::sync::Arc;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 type ResultBody = Described<CampaignDocument<'static>>;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(methods))
         .routes(routes!(campaigns, start_campaign))
         .routes(routes!(campaign))

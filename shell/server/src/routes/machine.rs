@@ -1,19 +1,16 @@
 //! The machine and its users: versions, doctor, audit log.
 
+use super::described::{Routes, routes};
 use super::{Known, reading};
 use crate::access::Caller;
 use crate::fault::Fault;
-use crate::service::Service;
 use api::{AuditEntry, CheckStatus, DoctorCheck, Problem, Role, Version, Whoami};
 use axum::Json;
 use axum::extract::State;
 use os::doctor::{self, Status};
-use std::sync::Arc;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(version))
         .routes(routes!(whoami))
         .routes(routes!(doctor))

@@ -3,6 +3,7 @@
 
 mod body;
 mod campaigns;
+mod described;
 mod guard;
 mod machine;
 mod ports;
@@ -13,23 +14,21 @@ mod scripts;
 
 pub(crate) use body::{QueryOf, Whole};
 
+use self::described::Routes;
 use crate::access::Door;
 use crate::assets;
 use crate::fault::Fault;
 use crate::otg::{self, Otg};
 use crate::service::Service;
-use api::{Live, Problem, Role};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi};
-use utoipa_axum::router::OpenApiRouter;
 
 /// Maximum length of a request's body, bytes.
 const BODY_MAX: usize = 16 << 20;
@@ -68,30 +67,8 @@ pub(crate) async fn reading<T: Send + 'static>(
     .await
 }
 
-#[derive(OpenApi)]
-#[openapi(
-    info(title = "Eagre", description = "Network traffic generator and test system: ports, runs, methods, results.", license(name = "Apache-2.0")),
-    components(schemas(Live, Problem, Role)),
-    modifiers(&Bearer),
-    security(("token" = []))
-)]
-struct Document;
-
-/// Bearer tokens (RFC 6750).
-struct Bearer;
-
-impl Modify for Bearer {
-    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
-        document
-            .components
-            .get_or_insert_default()
-            .add_security_scheme("token", SecurityScheme::Http(scheme));
-    }
-}
-
-fn api_routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::with_openapi(Document::openapi())
+fn api_routes() -> Routes {
+    Routes::new()
         .merge(machine::routes())
         .merge(ports::routes())
         .merge(profiles::routes())
@@ -101,18 +78,13 @@ fn api_routes() -> OpenApiRouter<Arc<Service>> {
         .merge(results::routes())
 }
 
-/// The OpenAPI 3.1 document of the native API.
-pub fn openapi() -> Value {
-    let (_, document) = api_routes().split_for_parts();
-    // Made of strings, numbers and lists.
-    serde_json::to_value(&document).unwrap_or_default()
-}
+/// The OpenAPI 3.1 document of the native API, as JSON. A test keeps it equal to the routes.
+pub const OPENAPI: &str = include_str!("../../../../docs/openapi.json");
 
 /// All routes of the server.
 pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> Router {
-    let (api, _) = api_routes().split_for_parts();
-    let document = Arc::new(openapi());
-    let openapi = get(move || async move { axum::Json(document.as_ref().clone()) });
+    let api = api_routes().served();
+    let openapi = get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI) });
     let schema = get(|| async { axum::Json(profile::schema()) });
     let guarded = api
         .merge(otg::routes::routes(otg))

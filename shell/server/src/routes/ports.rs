@@ -1,6 +1,7 @@
 //! Ports and leases.
 
 use super::body::{Body, MaybeBody};
+use super::described::{Routes, routes};
 use super::{Known, blocking, reading};
 use crate::access::Caller;
 use crate::fault::Fault;
@@ -10,12 +11,9 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use os::link::LinkFacts;
-use std::sync::Arc;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(ports))
         .routes(routes!(leases, lease))
         .routes(routes!(renew))

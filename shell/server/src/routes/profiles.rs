@@ -1,24 +1,21 @@
 //! Profiles: check, store, list.
 
 use super::body::Body;
+use super::described::{Routes, routes};
 use super::{Known, blocking, reading};
 use crate::fault::Fault;
 use crate::profiles::{check as checked, refuse_broken, text};
-use crate::service::Service;
 use api::{Check, NewCheck, NewProfile, Problem, ProfileEntry, ProfileKind, StoredProfile};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use std::sync::Arc;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
-        .routes(routes!(check))
-        .routes(routes!(profiles))
-        .routes(routes!(kinds))
-        .routes(routes!(profile, put_profile, remove_profile))
+pub(super) fn routes() -> Routes {
+    Routes::new().routes(routes!(check)).routes(routes!(profiles)).routes(routes!(kinds)).routes(routes!(
+        profile,
+        put_profile,
+        remove_profile
+    ))
 }
 
 /// Check a profile: all errors at once

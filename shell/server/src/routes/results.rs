@@ -1,6 +1,7 @@
 //! The results store: list, show, compare, report, export.
 
 use super::body::QueryOf;
+use super::described::{Routes, routes};
 use super::runs::json_text;
 use super::{Known, blocking, reading};
 use crate::access::Caller;
@@ -11,10 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use store::{Filter, Loaded, Store, export, report};
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 /// Longest list.
 const LIST_MAX: u32 = 1_000;
@@ -28,8 +26,8 @@ type ArchiveBody = Described<store::Archive>;
 type SummaryBody = Described<store::Summary>;
 type ComparisonBody = Described<store::Comparison>;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(results))
         .routes(routes!(stored, remove))
         .routes(routes!(stored_report))

@@ -1,6 +1,7 @@
 //! Runs.
 
 use super::body::{Body, QueryOf};
+use super::described::{Routes, routes};
 use super::guard::Noted;
 use super::{Known, blocking, reading};
 use crate::access::Caller;
@@ -25,20 +26,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 type StatesBody = Described<result::ProtocolStates>;
 type ChangeBody = Accepted<NewProtocolChange>;
 type ResultBody = Described<result::ResultDocument>;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(runs, start))
         .routes(routes!(run, forget))
         .routes(routes!(stop))
         .routes(routes!(rate))
         .routes(routes!(add_streams, remove_streams))
+        .routes(routes!(clear_counters))
         .routes(routes!(ping))
         .routes(routes!(protocols, change_protocols))
         .routes(routes!(snapshot))
@@ -157,6 +157,19 @@ async fn remove_streams(
     Ok(Json(run.document()))
 }
 
+/// Set the counters of a run to zero: snapshots and the result count from then on
+#[utoipa::path(post, path = "/api/v1/runs/{id}/clear", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")),
+    responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn clear_counters(
+    State(service): Known,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<Run>, Fault> {
+    let run = own(&service, &id, &caller)?;
+    run.clear().await?;
+    Ok(Json(run.document()))
+}
+
 /// Send a ping from a port of a run. Answers with its outcome
 #[utoipa::path(post, path = "/api/v1/runs/{id}/pings", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewPing,
     responses((status = 200, body = PingResult), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
@@ -177,11 +190,10 @@ struct RoutesQuery {
     limit: Option<usize>,
 }
 
-/// State of a run's control protocols: BGP peers, OSPF and IS-IS routers, DHCP, DHCPv6 and PPPoE clients, LLDP
-/// neighbours, LAG members, multicast groups and virtual routers
+/// State of a run's control protocols
 #[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
     params(("id" = String, Path, description = "Id, or 'latest'"),
-        ("routes" = Option<bool>, Query, description = "With the routes of BGP peers and the LSAs and LSPs of OSPF and IS-IS neighbours that are kept"),
+        ("routes" = Option<bool>, Query, description = "With the routes and link states of neighbours that are kept"),
         ("limit" = Option<usize>, Query, description = "Maximum number of entries of each kind; 'counts' cover all")),
     responses((status = 200, body = StatesBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn protocols(
@@ -193,7 +205,7 @@ async fn protocols(
     Ok(Json(states).into_response())
 }
 
-/// Advertise or withdraw BGP, OSPF and IS-IS routes, take BGP sessions, OSPF and IS-IS adjacencies and virtual routers up or down, renew or release DHCP leases and PPPoE sessions, enable or disable LLDP agents and ports of lags, set the priority of virtual routers
+/// Change a run's control protocols: advertise or withdraw routes, take sessions, adjacencies and virtual routers up or down, renew or release leases and sessions of clients, enable or disable agents and ports of lags, set priorities
 #[utoipa::path(post, path = "/api/v1/runs/{id}/protocols", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = ChangeBody,
     responses((status = 200, body = ProtocolChange), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn change_protocols(

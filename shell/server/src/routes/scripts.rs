@@ -1,6 +1,7 @@
 //! Scripts.
 
 use super::body::Body;
+use super::described::{Routes, routes};
 use super::guard::Noted;
 use super::runs::{Growing, json_text};
 use super::{Known, blocking, reading};
@@ -15,11 +16,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use std::sync::Arc;
-use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> Routes {
+    Routes::new()
         .routes(routes!(scripts, start_script))
         .routes(routes!(script, forget_script))
         .routes(routes!(stop_script))

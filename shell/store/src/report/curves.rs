@@ -607,8 +607,9 @@ struct Timeline {
 
 impl Timeline {
     fn new(trial: u32, intervals: &[Value]) -> Self {
-        let read = intervals.iter().filter_map(|interval| IntervalDocument::deserialize(interval).ok());
-        let read: Vec<IntervalDocument> = read.filter(|interval| !interval.draining).collect();
+        let read = intervals.iter().filter_map(|interval| result::read(interval).ok());
+        let read: Vec<IntervalDocument> =
+            read.filter(|interval: &IntervalDocument| !interval.draining).collect();
         let disturbed = read.iter().filter(|interval| !interval.disturbances.is_empty());
         let bands = disturbed.map(|interval| Band {
             from: (interval.at_s - interval.interval_s).max(0.0),

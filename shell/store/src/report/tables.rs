@@ -214,7 +214,8 @@ pub(super) fn sessions(loaded: &Loaded) -> Option<Markup> {
     let whole = |of: fn(&SessionResult) -> u64| move |(_, s): &Row<'_>| Some(count(of(s) as f64));
     let rate = |of: fn(&SessionResult) -> f64, unit| move |(_, s): &Row<'_>| Some(quantity(of(s), unit));
     let share = |(_, s): &Row<'_>| {
-        (s.seen.attempted > 0).then(|| percent(s.seen.completed as f64 / s.seen.attempted as f64))
+        let all = begun(s);
+        (all > 0).then(|| percent(s.seen.completed as f64 / all as f64))
     };
     let summary = table(
         "Sessions by name",
@@ -238,11 +239,16 @@ pub(super) fn sessions(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
+/// Sessions attempted, and open when counters were set to zero.
+fn begun(entry: &SessionResult) -> u64 {
+    entry.seen.attempted + entry.seen.open_at_clear.unwrap_or(0)
+}
+
 fn failures(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
     let reasons: Vec<(&String, &String, f64, f64)> = rows
         .iter()
         .flat_map(|(name, s)| {
-            let attempted = s.seen.attempted as f64;
+            let attempted = begun(s) as f64;
             s.seen.failed.iter().map(move |(reason, n)| (*name, reason, *n as f64, attempted))
         })
         .filter(|row| row.2 > 0.0)

@@ -13,7 +13,7 @@ fn config(clients: u32) -> DhcpConfig {
     DhcpConfig {
         clients,
         mac: [2, 0, 0, 1, 0, 0],
-        vlans: [7].into(),
+        vlans: wire::Vlans::from([7]).into(),
         rate: 1_000,
         outstanding: 1_000,
         retry: Nanos::from_secs(4),
@@ -680,4 +680,18 @@ fn an_idle_client_takes_less_than_300_bytes() {
     let each = (records + timers + holders) / 10_000;
     assert!(each <= 192, "{each} bytes");
     assert_eq!(size_of::<client::Client>(), 88);
+}
+
+#[test]
+fn clients_with_their_own_vlans_send_in_them() {
+    let each = crate::EachVlan { outer: Some((100, 101)), inner: (5, 6) };
+    let vlans = ClientVlans::each(each, &wire::Vlans::NONE);
+    let relay = RelayInfo { circuit_id: Some("olt {outer}.{inner}".into()), remote_id: None };
+    let mut clients = DhcpClients::new(DhcpConfig { vlans, relay, ..config(3) });
+    let mut frames = Vec::new();
+    (1..10).for_each(|ms| clients.poll(Nanos::from_millis(ms), &mut frames));
+    let sent: Vec<_> = frames.iter().map(|frame| &frame[12..20]).collect();
+    let tags = |outer, inner| [0x88, 0xa8, 0, outer, 0x81, 0, 0, inner];
+    assert_eq!(sent, [tags(100, 5), tags(100, 6), tags(101, 5)]);
+    assert!(frames[2].windows(9).any(|text| text == b"olt 101.5"));
 }

@@ -3,6 +3,7 @@
 use super::*;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use wire::Vlans;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 0xfe];
@@ -11,7 +12,7 @@ fn config(clients: u32) -> Dhcp6Config {
     Dhcp6Config {
         clients,
         mac: [2, 0, 0, 1, 0, 0],
-        vlans: [7].into(),
+        vlans: wire::Vlans::from([7]).into(),
         rate: 1_000,
         outstanding: 1_000,
         address: true,
@@ -751,4 +752,48 @@ fn addresses_of_ones_own_making_follow_the_prefix() {
     clients.release(at(402));
     assert!(probes(&mut clients, at(402), at(403)).is_empty());
     assert_eq!((clients.holding(), clients.next_due()), (0, Nanos::MAX));
+}
+
+#[test]
+fn clients_with_their_own_vlans_send_and_receive_in_them() {
+    let each = crate::EachVlan { outer: Some((100, 101)), inner: (5, 6) };
+    let vlans = ClientVlans::each(each, &wire::Vlans::NONE);
+    let mut clients = Dhcp6Clients::new(Dhcp6Config { vlans, prefix_len: None, ..config(3) });
+    let mut frames = Vec::new();
+    (1..10).for_each(|ms| clients.poll(Nanos::from_millis(ms), &mut frames));
+    let sent: Vec<_> = frames.iter().map(|frame| frame[12..20].to_vec()).collect();
+    let tags = |outer, inner| vec![0x88, 0xa8, 0, outer, 0x81, 0, 0, inner];
+    assert_eq!(sent, [tags(100, 5), tags(100, 6), tags(101, 5)]);
+    // The same reply is taken in the client's own VLANs alone.
+    let asked = frames[1].clone();
+    let reply = |tags: [u16; 2]| {
+        let message = &asked[8 + 12 + 2 + 40 + 8..];
+        let server = [0, 2, 0, 8, 1, 2, 3, 4];
+        let mut payload = [&[2][..], &message[1..4]].concat();
+        let mut rest = &message[4..];
+        while !rest.is_empty() {
+            let len = 4 + usize::from(u16::from_be_bytes([rest[2], rest[3]]));
+            if rest[..2] == [0, 1] {
+                payload.extend(&rest[..len]);
+            }
+            rest = &rest[len..];
+        }
+        payload.extend([&server[..], &[9, 9, 9, 9]].concat());
+        let own: Vlans = tags.into();
+        let mut frame = Link { from: SERVER_MAC, to: [2, 0, 0, 1, 0, 1], vlans: &own }
+            .header(crate::frame::TYPE_IPV6, 100);
+        let (len, to) = ((8 + payload.len()) as u16, link_local([2, 0, 0, 1, 0, 1]));
+        frame.extend([&[0x60, 0, 0, 0][..], &len.to_be_bytes(), &[17, 64]].concat());
+        frame.extend([link_local(SERVER_MAC).octets(), to.octets()].concat());
+        let start = frame.len();
+        frame.extend([&[2, 35, 2, 34][..], &len.to_be_bytes(), &[0, 0], &payload].concat());
+        let pseudo = wire::checksum::sum(&frame[start - 32..start], 17 + u64::from(len));
+        let sum = wire::checksum::finish(wire::checksum::sum(&frame[start..], pseudo));
+        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        frame
+    };
+    let now = Nanos::from_millis(20);
+    assert!(!clients.take(now, &reply([100, 5])), "another subscriber's VLANs");
+    assert!(clients.take(now, &reply([100, 6])));
+    assert_eq!(clients.client_of_ip(link_local([2, 0, 0, 1, 0, 2])), Some(2));
 }

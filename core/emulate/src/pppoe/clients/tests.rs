@@ -15,7 +15,7 @@ fn config(clients: u32) -> PppoeConfig {
     PppoeConfig {
         clients,
         mac: [2, 0, 0, 1, 0, 0],
-        vlans: [7].into(),
+        vlans: wire::Vlans::from([7]).into(),
         rate: 1_000,
         outstanding: 1_000,
         retry: Nanos::from_secs(3),
@@ -879,4 +879,32 @@ fn an_idle_client_takes_less_than_300_bytes() {
     assert_eq!(boxes, 0);
     let each = (records + timers + holders + outbox) / 10_000;
     assert!(each <= 300, "{each} bytes, {} of them a record", size_of::<Client>());
+}
+
+#[test]
+fn clients_with_their_own_vlans_are_in_no_others() {
+    let each = crate::EachVlan { outer: Some((100, 101)), inner: (5, 6) };
+    let vlans = ClientVlans::each(each, &wire::Vlans::NONE);
+    let circuit_id = Some("olt {outer}.{inner}".into());
+    let mut clients = PppoeClients::new(PppoeConfig { vlans, circuit_id, ..config(3) });
+    let mut frames = Vec::new();
+    (1..10).for_each(|ms| clients.poll(Nanos::from_millis(ms), &mut frames));
+    let sent: Vec<_> = frames.iter().map(|frame| Received::read(frame).expect("a frame").vlans).collect();
+    assert_eq!(sent, [[100, 5], [100, 6], [101, 5]]);
+    assert!(frames[2].windows(9).any(|text| text == b"olt 101.5"));
+    let offer = |vlans: [u16; 2]| {
+        let asked = Received::read(&frames[1]).expect("a frame");
+        let Packet::Pppoe { pppoe, .. } = asked.packet else { panic!("another packet") };
+        let uniq = tags(pppoe.payload).find(|(kind, _)| *kind == tag::HOST_UNIQ).expect("a tag").1;
+        let mut all = Vec::new();
+        for (kind, value) in [(tag::SERVICE_NAME, &b""[..]), (tag::AC_NAME, b"ac"), (tag::HOST_UNIQ, uniq)] {
+            put_tag(&mut all, kind, value);
+        }
+        let link = Link { from: AC, to: asked.from, vlans: &vlans.into() };
+        link.pppoe_discovery(&Pppoe { code: pppoe_code::PADO, session: 0, payload: &all })
+    };
+    let now = Nanos::from_millis(20);
+    for (vlans, offers) in [([100, 5], 0), ([101, 6], 0), ([100, 6], 1)] {
+        assert_eq!((clients.take(now, &offer(vlans)), clients.counts().offers), (offers == 1, offers));
+    }
 }

@@ -7,6 +7,7 @@ use crate::document::grpc::GrpcDoc;
 use crate::document::http::{AltSvcForm, HttpDoc};
 use crate::document::quantity::BytesRange;
 use crate::document::session::{SessionDoc, TransportDoc};
+use crate::document::stamp::StampDoc;
 use crate::document::websocket::WebsocketDoc;
 use crate::resolve::Resolver;
 use session::plan::{AppPlan, Carrier, Expect, HttpPlan, HttpVersion, Member, Op, Program, Side};
@@ -55,7 +56,8 @@ struct Goes {
     tcp: bool,
     udp: bool,
     quic: bool,
-    https: bool,
+    /// Its carrier over HTTPS, if it goes over that.
+    https: Option<Carrier>,
     /// Default transport.
     usually: Carrier,
 }
@@ -75,8 +77,9 @@ pub(in crate::resolve) const BOTH_WAYS: [&str; 2] = ["tcp", "h3"];
 /// Bytes around the message in a DATAGRAM frame at most: a short header with the longest connection identifier, the frame's head, and the tag of
 /// the encryption (RFC 9000 section 17.3.1, RFC 9221 section 4, RFC 9001 section 5.3).
 const DATAGRAM_FRAME: u64 = 1 + 20 + 4 + 3 + 16;
-/// The application whose carrier is QUIC.
+/// The applications whose carrier is QUIC.
 const HTTP3: &str = "HTTP/3";
+const WEBSOCKET3: &str = "WebSocket over HTTP/3";
 
 /// HTTP with an alternative.
 fn alternatives(app: &AppDoc) -> Option<&HttpDoc> {
@@ -147,20 +150,22 @@ impl Resolver<'_> {
 
     /// Transport of all of them.
     fn carrier(&mut self, path: &str, doc: &SessionDoc, ones: &[One<'_>]) -> Option<Carrier> {
-        let wanted = doc.transport.map(|transport| match transport {
-            TransportDoc::Tcp | TransportDoc::Https => Carrier::Tcp,
-            TransportDoc::Udp | TransportDoc::Quic => Carrier::Udp,
+        let wanted = doc.transport.and_then(|transport| match transport {
+            TransportDoc::Tcp => Some(Carrier::Tcp),
+            TransportDoc::Udp | TransportDoc::Quic => Some(Carrier::Udp),
+            // The version of HTTP decides.
+            TransportDoc::Https => None,
         });
         let mut first: Option<(Carrier, &'static str)> = None;
         for one in ones {
             let goes = self.goes(&one.path, one.doc)?;
-            let carrier = wanted.unwrap_or(goes.usually);
+            let carrier = wanted.or(goes.https.filter(|_| doc.is_https())).unwrap_or(goes.usually);
             if doc.is_quic() && !goes.quic {
                 let reason = format!("{} does not go over QUIC; use 'tcp' or 'udp'", goes.name);
                 self.reading.fail(format!("{path}.transport"), reason);
                 return None;
             }
-            if doc.is_https() && !goes.https {
+            if doc.is_https() && goes.https.is_none() {
                 let reason =
                     format!("{} does not go over HTTPS, which is for 'dns'; use 'tcp' and 'tls'", goes.name);
                 self.reading.fail(format!("{path}.transport"), reason);
@@ -173,7 +178,8 @@ impl Resolver<'_> {
                 return None;
             }
             let (before, name) = *first.get_or_insert((carrier, goes.name));
-            if (goes.name == HTTP3) != (name == HTTP3) {
+            let is_http3 = |name| matches!(name, HTTP3 | WEBSOCKET3);
+            if is_http3(goes.name) != is_http3(name) {
                 let reason = "HTTP/3 goes over QUIC, and not all of this mix does; make two entries";
                 self.reading.fail(&one.path, reason);
                 return None;
@@ -193,8 +199,9 @@ impl Resolver<'_> {
     }
 
     fn goes(&mut self, path: &str, doc: &AppDoc) -> Option<Goes> {
-        let either = |name, usually| Goes { name, tcp: true, udp: true, quic: false, https: false, usually };
+        let either = |name, usually| Goes { name, tcp: true, udp: true, quic: false, https: None, usually };
         let tcp = |name| Goes { udp: false, ..either(name, Carrier::Tcp) };
+        let stamp = || Goes { tcp: false, ..either("stamp", Carrier::Udp) };
         Some(match doc {
             AppDoc::Word(AppWord::Echo) => either("echo", Carrier::Tcp),
             AppDoc::Word(AppWord::Discard) => tcp("discard"),
@@ -202,6 +209,7 @@ impl Resolver<'_> {
             AppDoc::Word(AppWord::Http) => tcp("http"),
             AppDoc::Word(AppWord::Websocket) => tcp("websocket"),
             AppDoc::Word(AppWord::Grpc) => tcp("grpc"),
+            AppDoc::Word(AppWord::Stamp) => stamp(),
             AppDoc::Full(keys) => match &**keys {
                 AppKeys { raw: Some(_), .. } => Goes { quic: true, ..either("raw", Carrier::Tcp) },
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
@@ -209,10 +217,16 @@ impl Resolver<'_> {
                     Goes { tcp: false, quic: true, ..either(HTTP3, Carrier::Udp) }
                 }
                 AppKeys { http: Some(_), .. } => tcp("http"),
+                AppKeys { websocket: Some(websocket), .. } if websocket.version() == HttpVersion::Three => {
+                    Goes { tcp: false, quic: true, ..either(WEBSOCKET3, Carrier::Udp) }
+                }
                 AppKeys { websocket: Some(_), .. } => tcp("websocket"),
                 AppKeys { grpc: Some(_), .. } => tcp("grpc"),
-                AppKeys { dns: Some(_), .. } => {
-                    Goes { quic: true, https: true, ..either("dns", Carrier::Udp) }
+                AppKeys { stamp: Some(_), .. } => stamp(),
+                AppKeys { dns: Some(dns), .. } => {
+                    let is_http3 = dns.version() == HttpVersion::Three;
+                    let https = if is_http3 { Carrier::Udp } else { Carrier::Tcp };
+                    Goes { quic: true, https: Some(https), ..either("dns", Carrier::Udp) }
                 }
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),
                 AppKeys { program: Some(_), .. } => Goes { quic: true, ..either("program", Carrier::Tcp) },
@@ -236,7 +250,8 @@ impl Resolver<'_> {
     ) -> Option<Resolved> {
         let is_in_datagrams = entry.is_in_datagrams();
         let room = if is_in_datagrams { room - DATAGRAM_FRAME } else { room };
-        let room = (carrier == Carrier::Udp && (!entry.is_quic() || is_in_datagrams)).then_some(room);
+        let has_datagrams = !entry.is_quic() && !entry.is_https() || is_in_datagrams;
+        let room = (carrier == Carrier::Udp && has_datagrams).then_some(room);
         let keys = match doc {
             AppDoc::Word(word) => return self.app_word(path, *word, entry, around),
             AppDoc::Full(keys) => &**keys,
@@ -258,6 +273,9 @@ impl Resolver<'_> {
         }
         if let Some(grpc) = &keys.grpc {
             return Some(self.grpc(&format!("{path}.grpc"), grpc, entry, around));
+        }
+        if let Some(stamp) = &keys.stamp {
+            return Some(self.stamp(&format!("{path}.stamp"), stamp, entry, room, around));
         }
         if let Some(bulk) = &keys.bulk {
             return Some(Resolved { app: self.bulk(&format!("{path}.bulk"), bulk), port: None });
@@ -294,6 +312,7 @@ impl Resolver<'_> {
                 return Some(self.websocket(path, &WebsocketDoc::default(), entry, around));
             }
             AppWord::Grpc => return Some(self.grpc(path, &GrpcDoc::default(), entry, around)),
+            AppWord::Stamp => return Some(self.stamp(path, &StampDoc::default(), entry, None, around)),
         };
         Some(Resolved { app, port: Some(port) })
     }

@@ -8,7 +8,9 @@ use crate::document::dns::{AnswerDoc, DnsDoc, DnsMethodDoc, DnsRuleDoc, RecordDo
 use crate::document::quantity::Ip;
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, Method, Part};
+use session::plan::{
+    AppPlan, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, HttpVersion, Method, Part,
+};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
@@ -105,7 +107,7 @@ impl Resolver<'_> {
             Some(DnsMethodDoc::Get) => Method::Get,
             Some(DnsMethodDoc::Post) | None => Method::Post,
         };
-        DnsHttps { method, path: target, host }
+        DnsHttps { version: doc.version(), method, path: target, host }
     }
 
     /// Checks settings that need QUIC, HTTPS, or encryption.
@@ -114,8 +116,16 @@ impl Resolver<'_> {
             let reason = "applies to QUIC and HTTPS only; set 'transport: quic' or 'https', or remove it";
             self.reading.fail(format!("{path}.streams_per_connection"), reason);
         }
-        let of_https =
-            [("method", doc.method.is_some()), ("path", doc.path.is_some()), ("host", doc.host.is_some())];
+        if doc.streams_per_connection.is_some() && entry.is_https() && doc.version() == HttpVersion::One {
+            let reason = "HTTP/1.1 has no streams; set 'version: 2', '3' or 'auto', or remove it";
+            self.reading.fail(format!("{path}.streams_per_connection"), reason);
+        }
+        let of_https = [
+            ("version", doc.version.is_some()),
+            ("method", doc.method.is_some()),
+            ("path", doc.path.is_some()),
+            ("host", doc.host.is_some()),
+        ];
         for (key, _) in of_https.into_iter().filter(|(_, is_there)| *is_there && !entry.is_https()) {
             let reason = "applies to HTTPS only; set 'transport: https', or remove it";
             self.reading.fail(format!("{path}.{key}"), reason);

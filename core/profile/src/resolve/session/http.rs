@@ -188,6 +188,8 @@ impl Resolver<'_> {
             migrate: doc.migrate.clone(),
             key_update: doc.key_update,
             datagrams: None,
+            streams: None,
+            unidirectional: None,
         };
         self.quic_client(path, &own, entry)
     }

@@ -16,6 +16,7 @@ mod options;
 mod pool;
 mod program;
 mod quic;
+mod stamp;
 mod tls;
 mod tunnel;
 mod websocket;

@@ -122,7 +122,10 @@ impl Resolver<'_> {
                 refused_after: Nanos::ZERO,
             },
             tunnel: tunnel.map(|own| SideTunnel { fits_mtu: mtu_said.is_none(), ..own.clone() }),
-            pppoe: pppoe.map(|config| Arc::new(PppoeLinks::new(&config.vlans, []))),
+            pppoe: pppoe.map(|config| {
+                let links = PppoeLinks::new(&config.vlans.of(0), []);
+                Arc::new(if config.vlans.differ() { links.in_own_vlans() } else { links })
+            }),
         }
     }
 

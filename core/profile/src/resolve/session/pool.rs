@@ -1,12 +1,13 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
 use super::Whose;
+use super::host::MOST;
 use super::tunnel::EndTunnels;
 use crate::document::quantity::{EndAddresses, Mac};
 use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::{AddressText, EndText};
 use crate::plan::{Address, ClientsBy, HopBy, HostPlan, SessionHop};
-use crate::resolve::pppoe::whose as whose_clients;
+use crate::protocols::whose as whose_clients;
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
 use session::plan::{AddressRange, SideTunnel};
@@ -262,11 +263,12 @@ impl Resolver<'_> {
     fn places_of_leases(&mut self, path: &str, port: usize, server_v6: bool) -> Option<Vec<AddressRange>> {
         let plan = &self.ports[port];
         let v6 = plan.dhcpv6.as_ref().map(|dhcp| &dhcp.config).filter(|config| config.address);
-        let v4 = plan.dhcp.as_ref().map(|dhcp| dhcp.config.clients);
-        let count = match (v4, v6) {
-            (_, Some(config)) if server_v6 => (true, config.clients),
-            (Some(clients), _) if !server_v6 => (false, clients),
-            (None, Some(config)) => (true, config.clients),
+        let v6 = v6.map(|config| (true, config.clients, &config.vlans));
+        let v4 = plan.dhcp.as_ref().map(|dhcp| (false, dhcp.config.clients, &dhcp.config.vlans));
+        let (is_v6, count, vlans) = match (v4, v6) {
+            (_, Some(clients)) if server_v6 => clients,
+            (Some(clients), _) if !server_v6 => clients,
+            (None, Some(clients)) => clients,
             _ => {
                 let key = if server_v6 { "dhcpv6" } else { "dhcp" };
                 let reason =
@@ -275,11 +277,19 @@ impl Resolver<'_> {
                 return None;
             }
         };
-        let ip = |number: u32| match count.0 {
+        let ip = |number: u32| match is_v6 {
             true => IpAddr::V6(u128::from(number).into()),
             false => IpAddr::V4(number.into()),
         };
-        Some(vec![AddressRange { first: ip(1), last: ip(count.1), weight: 1, host: 0 }])
+        if vlans.differ() && count as usize > MOST {
+            let reason = format!(
+                "{} clients, each in its own VLANs and so a host of the entry; at most {MOST} are possible: use several ports, or streams",
+                units::count(count.into())
+            );
+            self.reading.fail(path, reason);
+            return None;
+        }
+        Some(vec![AddressRange { first: ip(1), last: ip(count), weight: 1, host: 0 }])
     }
 
     /// As many addresses as the port has PPPoE clients, which no host has: placeholders for the sessions' addresses.

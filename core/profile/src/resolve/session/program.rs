@@ -193,7 +193,7 @@ impl Resolver<'_> {
     pub(super) fn conversation(&mut self, path: &str, doc: &ConversationDoc) -> Option<Conversation> {
         let file_path = format!("{path}.file");
         let bytes = self.file(&file_path, &doc.file)?;
-        let capture = match pcap::read(&bytes[..]) {
+        let capture = match pcap::read_and_free(bytes) {
             Ok(capture) => capture,
             Err(error) => {
                 self.reading.fail(file_path, format!("'{}': {error}", doc.file));

@@ -1,11 +1,12 @@
 //! QUIC: options of both ends.
 
+use super::tls::{dns_by_get, dns_version, websocket_version};
 use crate::document::app::AppDoc;
 use crate::document::http::MigrateByDoc;
 use crate::document::options::QuicDoc;
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use session::plan::{Migrate, QuicOptions, QuicPlan};
+use session::plan::{HttpVersion, Migrate, QuicOptions, QuicPlan};
 use units::Nanos;
 
 /// Whether an application over QUIC is a program, or has one in its mix.
@@ -27,12 +28,24 @@ impl Resolver<'_> {
     pub(super) fn quic_options(&mut self, path: &str, entry: &SessionDoc) -> QuicOptions {
         let Some(doc) = &entry.quic else { return QuicOptions::default() };
         let path = format!("{path}.quic");
-        if !entry.is_quic() {
+        let is_websocket = websocket_version(&entry.app) == HttpVersion::Three;
+        let is_https = entry.is_https() && dns_version(&entry.app) == Some(HttpVersion::Three);
+        if !entry.is_quic() && !is_websocket && !is_https {
             let reason = "these sessions do not go over QUIC; set 'transport: quic', or remove it. HTTP/3 has these options in 'http'";
             self.reading.fail(path, reason);
             return QuicOptions::default();
         }
         self.check_quic_program(&path, doc, entry);
+        let waits = if is_websocket {
+            Some("a WebSocket begins once the handshake is done; remove it")
+        } else if is_https && !dns_by_get(&entry.app) && entry.has_clients() {
+            Some("requests by POST are not sent as early data, which may be repeated; set 'method: GET'")
+        } else {
+            None
+        };
+        if let Some(reason) = waits.filter(|_| doc.early_data == Some(true)) {
+            self.reading.fail(format!("{path}.early_data"), reason);
+        }
         QuicOptions {
             client: self.quic_client(&path, doc, entry),
             retry: doc.retry.unwrap_or(false),
@@ -47,9 +60,27 @@ impl Resolver<'_> {
             let reason = "DATAGRAM frames are for 'raw' and 'program'; remove it";
             self.reading.fail(format!("{path}.datagrams"), reason);
         }
-        if doc.early_data == Some(true) && is_program {
-            let reason = "a program's messages may not be repeated, as early data may be; remove it";
+        for (key, is_there) in
+            [("streams", doc.streams.is_some()), ("unidirectional", doc.unidirectional.is_some())]
+        {
+            let reason = match (is_there, is_program, doc.datagrams) {
+                (true, false, _) => "is for 'raw' and 'program'; remove it",
+                (true, true, Some(true)) => {
+                    "has no effect on messages in DATAGRAM frames; remove one of them"
+                }
+                _ => continue,
+            };
+            self.reading.fail(format!("{path}.{key}"), reason);
+        }
+        if doc.early_data == Some(true) && doc.datagrams == Some(true) {
+            let reason =
+                "DATAGRAM frames are not sent as early data, which the server may reject; remove one of them";
             self.reading.fail(format!("{path}.early_data"), reason);
+        }
+        let most = u16::try_from(session::quic::UNIDIRECTIONAL).unwrap_or(u16::MAX);
+        if doc.unidirectional == Some(true) && doc.streams.is_some_and(|streams| streams > most) {
+            let reason = format!("an end takes {most} unidirectional streams at a time; set {most} or less");
+            self.reading.fail(format!("{path}.streams"), reason);
         }
     }
 
@@ -58,8 +89,7 @@ impl Resolver<'_> {
         let early = doc.early_data.unwrap_or(false);
         let resumes =
             entry.tls.as_ref().and_then(|tls| tls.resolved()).is_some_and(|tls| tls.resumption.is_some());
-        let has_clients = entry.client.as_ref().is_some_and(|client| client.port.is_some());
-        if early && !resumes && has_clients {
+        if early && !resumes && entry.has_clients() {
             let reason = "only a resumed session has keys for early data; set 'resumption' in 'tls'";
             self.reading.fail(format!("{path}.early_data"), reason);
         }
@@ -74,6 +104,14 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.key_update"), "must be at least 1; remove it for none");
         }
         let datagrams = doc.datagrams.unwrap_or(false);
-        QuicPlan { migrate, early_data: early, key_update: doc.key_update, datagrams }
+        let (streams, unidirectional) = (doc.streams.unwrap_or(1), doc.unidirectional.unwrap_or(false));
+        QuicPlan {
+            migrate,
+            early_data: early,
+            key_update: doc.key_update,
+            datagrams,
+            streams,
+            unidirectional,
+        }
     }
 }

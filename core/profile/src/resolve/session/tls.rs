@@ -6,11 +6,13 @@ use super::quic::has_program;
 use crate::document::OneOrMany;
 use crate::document::app::{AppDoc, AppWord};
 use crate::document::content::TextDoc;
+use crate::document::dns::DnsMethodDoc;
 use crate::document::http::HttpDoc;
 use crate::document::session::SessionDoc;
 use crate::document::tls::{
     CertificateDoc, CurveGroupDoc, KeyDoc, SuiteDoc, TlsDoc, TlsForm, TlsVerifyDoc, TlsVerifyWord,
 };
+use crate::document::websocket::WebsocketDoc;
 use crate::resolve::Resolver;
 use session::plan::{
     Content, HttpVersion, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
@@ -50,11 +52,12 @@ impl Resolver<'_> {
             Some(_) => listed(&doc.alpn).cloned().collect(),
             None => match http_of(&entry.app) {
                 Some(http) => protocols(http),
-                None if is_websocket_http2(&entry.app) => vec![HTTP2.to_owned()],
-                // A connection begins as one of HTTP/1.1.
-                None if websocket_host(&entry.app).is_some() => protocols(None),
+                // A connection of HTTP/1.1 begins as one of that.
+                None if websocket_host(&entry.app).is_some() => {
+                    vec![of_version(websocket_version(&entry.app))]
+                }
                 None if grpc_host(&entry.app).is_some() => vec![HTTP2.to_owned()],
-                None if entry.is_https() => vec![HTTP2.to_owned()],
+                None if entry.is_https() => names_of(dns_version(&entry.app).unwrap_or(HttpVersion::Two)),
                 None if entry.is_quic() && !has_program(&entry.app) => vec![DOQ.to_owned()],
                 None => Vec::new(),
             },
@@ -69,6 +72,7 @@ impl Resolver<'_> {
             suites: listed(&doc.suites).map(|suite| suite.name().to_owned()).collect(),
             groups: listed(&doc.groups).map(|group| group.name().to_owned()).collect(),
             alpn,
+            key_log: self.key_log(&path, &doc),
             client: TlsClient {
                 server_name: name,
                 resumption: doc.resumption,
@@ -193,6 +197,7 @@ impl Resolver<'_> {
         let path = format!("{path}.verify");
         match &doc.verify {
             None | Some(TlsVerifyDoc::Word(TlsVerifyWord::None)) => TlsVerify::Off,
+            Some(TlsVerifyDoc::Word(TlsVerifyWord::Nothing)) => TlsVerify::Nothing,
             Some(TlsVerifyDoc::Word(TlsVerifyWord::Generated)) => {
                 if !around.server || !matches!(identity, ServerIdentity::Generated { .. }) {
                     let reason =
@@ -205,6 +210,15 @@ impl Resolver<'_> {
                 self.pem(&format!("{path}.roots"), &files.roots).map_or(TlsVerify::Off, TlsVerify::Roots)
             }
         }
+    }
+
+    /// The file for secrets.
+    fn key_log(&mut self, path: &str, doc: &TlsDoc) -> Option<String> {
+        let file = doc.key_log.clone()?;
+        if file.is_empty() || file.contains('\0') {
+            self.reading.fail(format!("{path}.key_log"), "must be the name of a file");
+        }
+        Some(file)
     }
 
     fn identity(&mut self, path: &str, files: &CertificateDoc) -> Option<Identity> {
@@ -258,15 +272,19 @@ fn websocket_host(app: &AppDoc) -> Option<Option<TextDoc>> {
     }
 }
 
-/// Whether an application is WebSocket over HTTP/2, or has it in its mix.
-fn is_websocket_http2(app: &AppDoc) -> bool {
-    match app {
-        AppDoc::Word(_) => false,
-        AppDoc::Full(keys) => {
-            keys.websocket.as_ref().is_some_and(|websocket| websocket.is_http2())
-                || keys.mix.iter().flatten().any(|member| is_websocket_http2(&member.app))
+/// The version of HTTP of an application that is WebSocket, or of the first such in its mix.
+pub(super) fn websocket_version(app: &AppDoc) -> HttpVersion {
+    fn find(app: &AppDoc) -> Option<HttpVersion> {
+        match app {
+            AppDoc::Word(_) => None,
+            AppDoc::Full(keys) => keys
+                .websocket
+                .as_ref()
+                .map(WebsocketDoc::version)
+                .or_else(|| keys.mix.iter().flatten().find_map(|member| find(&member.app))),
         }
     }
+    find(app).unwrap_or(HttpVersion::One)
 }
 
 /// The same for gRPC.
@@ -292,20 +310,55 @@ fn dns_host(app: &AppDoc) -> Option<TextDoc> {
     }
 }
 
-/// Whether an application is HTTP/3, or all of a mix are.
+/// The version of HTTP that DNS over HTTPS is given, or the first such in a mix.
+pub(super) fn dns_version(app: &AppDoc) -> Option<HttpVersion> {
+    match app {
+        AppDoc::Word(_) => None,
+        AppDoc::Full(keys) => match &keys.dns {
+            Some(dns) => dns.version.as_ref().map(|version| version.0),
+            None => keys.mix.iter().flatten().find_map(|member| dns_version(&member.app)),
+        },
+    }
+}
+
+/// Whether all queries over HTTPS are by GET.
+pub(super) fn dns_by_get(app: &AppDoc) -> bool {
+    match app {
+        AppDoc::Word(_) => true,
+        AppDoc::Full(keys) => {
+            let own = keys.dns.as_ref().is_none_or(|dns| dns.method == Some(DnsMethodDoc::Get));
+            own && keys.mix.iter().flatten().all(|member| dns_by_get(&member.app))
+        }
+    }
+}
+
+/// Whether an application goes over HTTP/3, or all of a mix do.
 pub(super) fn is_http3(app: &AppDoc) -> bool {
     http_of(app).flatten().is_some_and(|http| http.version() == HttpVersion::Three)
+        || websocket_version(app) == HttpVersion::Three
+        || dns_version(app) == Some(HttpVersion::Three)
+}
+
+/// The name of a version of HTTP that is not negotiated.
+fn of_version(version: HttpVersion) -> String {
+    let name = match version {
+        HttpVersion::One | HttpVersion::Auto => "http/1.1",
+        HttpVersion::Two => HTTP2,
+        HttpVersion::Three => "h3",
+    };
+    name.to_owned()
 }
 
 /// Names of the versions of HTTP that may be agreed on, the best first.
 fn protocols(http: Option<&HttpDoc>) -> Vec<String> {
-    let names: &[&str] = match http.map_or(HttpVersion::One, HttpDoc::version) {
-        HttpVersion::One => &["http/1.1"],
-        HttpVersion::Two => &[HTTP2],
-        HttpVersion::Three => &["h3"],
-        HttpVersion::Auto => &[HTTP2, "http/1.1"],
-    };
-    names.iter().map(|name| (*name).to_owned()).collect()
+    names_of(http.map_or(HttpVersion::One, HttpDoc::version))
+}
+
+fn names_of(version: HttpVersion) -> Vec<String> {
+    match version {
+        HttpVersion::Auto => vec![of_version(HttpVersion::Two), of_version(HttpVersion::One)],
+        version => vec![of_version(version)],
+    }
 }
 
 /// The texts a content can be, if they do not vary by numbers.

@@ -66,10 +66,11 @@ impl Resolver<'_> {
                 .at_least_one(&format!("{path}.message_max"), doc.message_max.as_ref())
                 .unwrap_or(MESSAGE_MAX),
             seed: self.seed_of(path, "masks"),
-            http2: doc.is_http2(),
+            version: doc.version(),
             compression: doc.compression.as_ref().and_then(CompressionForm::resolved).map(compression),
         };
-        let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
+        let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some())
+            || doc.version() == HttpVersion::Three;
         Resolved { app: AppPlan::Websocket(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) }
     }
 
@@ -85,11 +86,8 @@ impl Resolver<'_> {
     /// That keys do not contradict each other.
     fn check_websocket(&mut self, path: &str, doc: &WebsocketDoc, around: &Surroundings) {
         let mut wrong = |key: &str, reason: &str| self.reading.fail(format!("{path}.{key}"), reason);
-        if !matches!(
-            doc.version.as_ref().map(|version| version.0),
-            None | Some(HttpVersion::One | HttpVersion::Two)
-        ) {
-            wrong("version", "WebSocket goes over HTTP/1.1 or HTTP/2; set '1.1' or '2'");
+        if doc.version() == HttpVersion::Auto {
+            wrong("version", "the version of WebSocket is not negotiated; set '1.1', '2' or '3'");
         }
         if doc.text.is_some() && doc.request.is_some() {
             wrong("text", "does not go with 'request'; remove one of them");

@@ -1,327 +1,85 @@
-//! Sends queries, several at a time, and reads the responses.
+//! Sends queries, and reads the responses: what is the same by every version of HTTP, and which of them a connection has.
 
-use super::{FIELDS, HttpsLink, MESSAGE, MESSAGE_MAX, TYPE_FIELD, encode, is_message, shown};
+use super::{HttpsLink, MESSAGE, encode, h1, h2, h3, is_message, shown};
 use crate::counts::Reason;
 use crate::dns::client::Queries;
 use crate::dns::plan::{DnsHttps, DnsPlan};
-use crate::dns::wire;
+use crate::dns::wire::{self, Query};
 use crate::extra::Extras;
-use crate::flow::{Ctx, Flag, Flow, elapsed, tick};
+use crate::flow::{Ctx, Flag, Flow, elapsed};
 use crate::http::Method;
-use crate::http::h2::{
-    Items, REFUSED_MAX, announced, ask_elsewhere, ended_by, hand_over, is_chosen, is_in_vain, put_number,
-    state,
-};
+use crate::http::h2::is_chosen;
 use crate::message::Vars;
 use crate::plan::HttpVersion;
+use crate::quic::link;
 use crate::vary::{Delay, turn};
-use http2::hpack::{Field, Fields};
-use http2::{Body, Code, Connection, Event, Fault, Role};
 use std::sync::Arc;
 use tcp::End;
-use units::Nanos;
 
-/// Bytes of a request's fields but the path and the host (RFC 7541 section 4.1), at most.
-const OTHER_FIELDS: usize = 300;
-
-/// A connection of a client.
-pub(crate) struct Asking {
-    connection: Connection<Asked>,
-    /// Queries that the server refused, and those in a row.
-    again: u32,
-    refused: u32,
-    /// Time of the last check for a query without a response.
-    checked: u32,
-    /// The most that may be on its way was.
-    full: bool,
-    /// The server's settings have been counted.
-    noted: bool,
-}
-
-/// A query without a complete response.
-#[derive(Debug, Default)]
-struct Asked {
-    number: u32,
-    started: u32,
-    /// Something of the response has come.
-    first: bool,
-    /// The response so far.
-    response: Vec<u8>,
-}
-
-/// A client made ready. A flow's `sent` is the number of its next query.
+/// Requests made ready, but for what is a version's own.
 #[derive(Debug)]
-pub(crate) struct Client {
-    plan: Arc<DnsPlan>,
+pub(super) struct Requests {
+    pub plan: Arc<DnsPlan>,
+    pub https: DnsHttps,
     queries: Queries,
-    is_get: bool,
-    method: Field,
-    schemes: [Field; 2],
-    host: Items,
-    /// The path of a POST, and what the query of a GET comes behind.
-    path: Field,
-    get_path: Field,
+    pub is_get: bool,
+    /// The path of a GET, up to its query.
     target: Vec<u8>,
-    accept: Field,
-    content_type: Field,
-    length: Field,
-    value: Vec<u8>,
-    block: Vec<u8>,
 }
 
-/// Operates on a flow's connection, and sends its output.
-fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Asking)) {
-    let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.doh.take()) else { return };
-    if let HttpsLink::Client(asking) = &mut *link {
-        work(ctx, flow, asking);
-        if ctx.ask.close && !ctx.ask.abort {
-            asking.connection.go_away(Code::NO_ERROR);
-        }
-        hand_over(ctx, flow, &mut asking.connection);
-    }
-    ctx.extras.of(flow).doh = Some(link);
-}
-
-impl Client {
-    pub(crate) fn new(plan: Arc<DnsPlan>, https: &DnsHttps) -> Self {
-        let mut fields = Fields::default();
-        let mut host = Items::default();
-        host.content(&mut fields, ":authority", &https.host);
+impl Requests {
+    pub(super) fn new(plan: &Arc<DnsPlan>, https: &DnsHttps) -> Self {
         let mut target = https.path.clone().into_bytes();
         target.extend(if target.contains(&b'?') { b"&dns=" } else { b"?dns=" });
         Self {
-            queries: Queries::new(&plan),
+            queries: Queries::new(plan),
             is_get: https.method == Method::Get,
-            method: fields.always(":method", https.method.name().as_bytes()),
-            schemes: ["http", "https"].map(|scheme| fields.always(":scheme", scheme.as_bytes())),
-            host,
-            path: fields.always(":path", https.path.as_bytes()),
-            get_path: Fields::named(":path"),
             target,
-            accept: fields.always("accept", MESSAGE.as_bytes()),
-            content_type: fields.always(TYPE_FIELD, MESSAGE.as_bytes()),
-            length: Fields::named("content-length"),
-            value: Vec::new(),
-            block: Vec::new(),
-            plan,
+            https: https.clone(),
+            plan: plan.clone(),
         }
     }
 
-    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        if let Err(reason) = is_chosen(HttpVersion::Two, ctx) {
-            return ctx.fail(flow, reason);
-        }
-        flow.state = state::OPEN;
-        let mut connection = Connection::new(Role::Client, &announced());
-        connection.keep(FIELDS);
-        let checked = tick(ctx.now);
-        let asking = Asking { connection, again: 0, refused: 0, checked, full: false, noted: false };
-        ctx.counts.http2.connections += 1;
-        ctx.extras.of(flow).doh = Some(Box::new(HttpsLink::Client(asking)));
-        with(ctx, flow, |ctx, flow, asking| self.pump(ctx, flow, asking, false));
+    /// Query `number` of a session.
+    pub(super) fn query(&self, flow: &Flow, number: u32) -> Query {
+        self.queries.query(flow.number, number, 0, false)
     }
 
-    /// Sends what may be sent. `has_turn`: the turn it waited for has come.
-    fn pump(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, has_turn: bool) {
-        loop {
-            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state == state::END {
-                break;
-            }
-            let open = asking.connection.streams();
-            let sent = flow.sent.wrapping_sub(asking.again);
-            let waits = flow.has(Flag::Turn) && !has_turn;
-            let all_sent = self.plan.per_session.is_some_and(|all| sent >= all);
-            let is_over = !all_sent && ctx.shall_end(flow);
-            let shall_end = is_over || !all_sent && ctx.has_asked_all();
-            let left = asking.connection.left().is_some() || flow.has(Flag::PeerClosed);
-            if all_sent || left || shall_end && (!waits || flow.has(Flag::Stopping)) {
-                if open == 0 {
-                    if is_over {
-                        flow.set(Flag::Stopped);
-                    } else if !all_sent && !shall_end {
-                        let all = self.plan.per_session.unwrap_or(sent);
-                        ctx.counts.unasked += u64::from(all.saturating_sub(sent));
-                    }
-                    Self::end(ctx, flow);
-                }
-                break;
-            }
-            asking.full = asking.connection.is_full();
-            if waits || asking.full || open >= usize::from(self.plan.streams.max(1)) {
-                break;
-            }
-            if !asking.connection.may_open() || !ctx.may_request(flow) {
-                break;
-            }
-            self.send(ctx, flow, asking);
+    /// The path of the request that a query is in.
+    pub(super) fn path(&self, query: &Query, out: &mut Vec<u8>) {
+        out.clear();
+        if self.is_get {
+            out.extend_from_slice(&self.target);
+            encode(query.as_slice(), out);
+        } else {
+            out.extend_from_slice(self.https.path.as_bytes());
         }
-        asking.connection.flush();
     }
 
-    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking) {
-        let number = flow.sent;
-        let query = self.queries.query(flow.number, number, 0, false);
-        let connection = &mut asking.connection;
-        let asked = Asked { number, started: tick(ctx.now), ..Asked::default() };
-        let stream = connection.open(asked, false);
+    pub(super) fn vars(&self, flow: &Flow, number: u32) -> Vars {
         let (session, request) = (u64::from(flow.number), u64::from(number));
         let turn = turn(session, request, self.plan.per_session.map(u64::from));
-        let vars = Vars { session, request, turn, body: 0, seconds: 0 };
-        let (block, value, encoder) = (&mut self.block, &mut self.value, connection.encoder());
-        block.clear();
-        encoder.begin(block);
-        encoder.put(&self.method, block);
-        encoder.put(&self.schemes[usize::from(ctx.common.secured)], block);
-        let mut size = (self.host.size + self.host.put(encoder, &vars, value, block)) as usize + OTHER_FIELDS;
-        if self.is_get {
-            value.clear();
-            value.extend_from_slice(&self.target);
-            encode(query.as_slice(), value);
-            size += value.len();
-            encoder.put_value(&self.get_path, value, block);
-        } else {
-            size += self.target.len();
-            encoder.put(&self.path, block);
-        }
-        encoder.put(&self.accept, block);
-        if !self.is_get {
-            encoder.put(&self.content_type, block);
-            put_number(encoder, &self.length, query.len as u64, block);
-        }
-        if size > connection.peer_list() as usize {
-            ctx.counts
-                .detail("the request's fields are more than the server's SETTINGS_MAX_HEADER_LIST_SIZE");
-            return ctx.fail(flow, Reason::Http2Protocol);
-        }
-        connection.send_head(stream, block, self.is_get, 0);
-        if !self.is_get {
-            connection.send_body(stream, Body { source: 0, number }, query.len as u64, 0);
-        }
+        Vars { session, request, turn, body: 0, seconds: 0 }
+    }
+
+    /// Counts a query that is sent.
+    pub(super) fn sent(ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.sent = flow.sent.wrapping_add(1);
         ctx.counts.requests += 1;
-        ctx.counts.http2.streams += 1;
         ctx.arm(flow, ctx.common.patience.response);
     }
 
-    /// All queries have responses.
-    fn end(ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        flow.state = state::END;
-        if flow.has(Flag::Turn) {
-            // The turn it waits for is another session's.
-            ctx.close(flow);
-        } else {
-            ctx.end_client(flow);
-        }
-    }
-
-    #[inline]
-    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
-        flow.set(Flag::Progress);
-        let mut input = data;
-        with(ctx, flow, |ctx, flow, asking| {
-            while !flow.has(Flag::Failed) {
-                match asking.connection.read((ctx.now.0 / 1_000_000_000) as u32, &mut input) {
-                    Ok(None) => break,
-                    Ok(Some(event)) => self.heard(ctx, flow, asking, event),
-                    Err(fault) => {
-                        Self::broken(ctx, flow, fault);
-                        break;
-                    }
-                }
-            }
-            if !asking.noted && asking.connection.is_settled() {
-                asking.noted = true;
-                ctx.counts.http2.note_streams(asking.connection.peer_streams());
-            }
-            self.pump(ctx, flow, asking, false);
-            if asking.connection.is_held() && !flow.has(Flag::Failed) {
-                ctx.ask.read = Some(false);
-            }
-        });
-    }
-
-    #[cold]
-    fn broken(ctx: &mut Ctx<'_>, flow: &mut Flow, fault: Fault) {
-        if flow.has(Flag::Done) {
-            return;
-        }
-        ctx.counts.detail(fault.why);
-        let reason = if fault.why == Fault::NO_SETTINGS { Reason::NoHttp2 } else { Reason::Http2Protocol };
-        Self::give_up(ctx, flow, reason);
-    }
-
-    /// Fails, and closes in good order.
-    #[cold]
-    fn give_up(ctx: &mut Ctx<'_>, flow: &mut Flow, reason: Reason) {
-        ctx.fail_softly(flow, reason);
-        flow.set(Flag::Closing);
-        ctx.ask.close = true;
-    }
-
-    fn heard(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, event: Event<'_, Asked>) {
-        match event {
-            Event::Head { stream, end } => self.head(ctx, flow, asking, stream, end),
-            Event::Data { stream, bytes, end } => {
-                let Some(asked) = asking.connection.data(stream) else { return };
-                if asked.response.len() + bytes.len() > MESSAGE_MAX {
-                    ctx.counts.detail("a response longer than a DNS message");
-                    return Self::give_up(ctx, flow, Reason::BadResponse);
-                }
-                asked.response.extend_from_slice(bytes);
-                if end {
-                    self.complete(ctx, flow, asking, stream);
-                }
-            }
-            Event::Trailers { stream } => self.complete(ctx, flow, asking, stream),
-            Event::Reset { code, data } => Self::reset(ctx, flow, asking, code, &data),
-            Event::Broken { why, .. } => {
-                ctx.counts.detail(why);
-                Self::give_up(ctx, flow, Reason::BadResponse);
-            }
-            Event::GoAway { last, code } => {
-                ctx.counts.http2.goaways += 1;
-                let above = asking.connection.forget_above(last);
-                let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
-                above.into_iter().for_each(|asked| ask_elsewhere(ctx, asked.started, 0));
-                if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
-                    ctx.counts.detail(&why);
-                    Self::give_up(ctx, flow, Reason::GoAway);
-                }
-            }
-            Event::Refused | Event::Room => {}
-        }
-    }
-
-    #[cold]
-    fn reset(ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, code: Code, asked: &Asked) {
-        ctx.counts.http2.resets += 1;
-        asking.refused += 1;
-        if code == Code::REFUSED_STREAM && asking.refused <= REFUSED_MAX {
-            asking.again += 1;
-            return ask_elsewhere(ctx, asked.started, 0);
-        }
-        ctx.counts.detail(&format!("RST_STREAM: {}", code.name()));
-        Self::give_up(ctx, flow, Reason::StreamReset);
-    }
-
-    fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, stream: u32, end: bool) {
-        let head = asking.connection.head();
-        let (status, kind) = (head.status, head.value(TYPE_FIELD));
-        let other = (!is_message(kind)).then(|| shown(kind));
-        let Some(asked) = asking.connection.data(stream) else { return };
-        if !std::mem::replace(&mut asked.first, true) {
-            ctx.counts.ttfb.record(elapsed(asked.started, ctx.now).0);
-        }
-        let Some(class) = ctx.counts.http.get_mut(usize::from(status / 100) - 1) else {
+    /// Checks the head of a response, with its content type; returns whether the response itself follows, and not another head.
+    pub(super) fn check_head(ctx: &mut Ctx<'_>, status: u16, kind: Option<&[u8]>) -> Result<bool, Reason> {
+        let Some(class) = ctx.counts.http.get_mut(usize::from(status / 100).wrapping_sub(1)) else {
             ctx.counts.detail("a status of 600 or more");
-            return Self::give_up(ctx, flow, Reason::BadResponse);
+            return Err(Reason::BadResponse);
         };
         *class += 1;
         if status < 200 {
-            return;
+            return Ok(false);
         }
-        asking.refused = 0;
-        // Section 4.2.1: only 2xx is an answer, whatever its code.
+        // RFC 8484 section 4.2.1: only 2xx is an answer, whatever its code.
         let reason = match status {
             200..300 => None,
             400..500 => Some(Reason::Http4xx),
@@ -330,22 +88,25 @@ impl Client {
         };
         if let Some(reason) = reason {
             ctx.counts.detail(&format!("status {status}"));
-            return Self::give_up(ctx, flow, reason);
+            return Err(reason);
         }
-        if let Some(why) = other {
-            ctx.counts.detail(&why);
-            return Self::give_up(ctx, flow, Reason::DohContentType);
+        if !is_message(kind) {
+            ctx.counts.detail(&shown(kind));
+            return Err(Reason::DohContentType);
         }
-        if end {
-            self.complete(ctx, flow, asking, stream);
-        }
+        Ok(true)
     }
 
-    /// A response is whole.
-    fn complete(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, stream: u32) {
-        let Some(asked) = asking.connection.take(stream) else { return };
-        let query = self.queries.query(flow.number, asked.number, 0, false);
-        let wrong = match wire::answer(&asked.response, query.as_slice()) {
+    /// Checks and counts a whole response to query `number`, which was sent at this tick.
+    pub(super) fn check(
+        &self,
+        ctx: &mut Ctx<'_>,
+        flow: &Flow,
+        (number, started): (u32, u32),
+        response: &[u8],
+    ) -> Result<(), Reason> {
+        let query = self.query(flow, number);
+        let wrong = match wire::answer(response, query.as_slice()) {
             Ok(answer) if answer.id == 0 => Ok(answer),
             Ok(_) => Err("a response with an identifier other than 0"),
             Err(wrong) => Err(wrong),
@@ -354,100 +115,122 @@ impl Client {
             Ok(answer) => answer,
             Err(why) => {
                 ctx.counts.detail(why);
-                return Self::give_up(ctx, flow, Reason::BadResponse);
+                return Err(Reason::BadResponse);
             }
         };
         ctx.counts.dns_truncated += u64::from(answer.truncated);
-        ctx.counts.ttlb.record(elapsed(asked.started, ctx.now).0);
+        ctx.counts.ttlb.record(elapsed(started, ctx.now).0);
         ctx.counts.transactions += 1;
         ctx.counts.dns[usize::from(answer.code & 15)] += 1;
         if answer.code != 0 && self.plan.errors_fail {
-            return Self::give_up(ctx, flow, Reason::DnsCode);
+            return Err(Reason::DnsCode);
         }
-        let sent = flow.sent.wrapping_sub(asking.again);
+        Ok(())
+    }
+
+    /// Waits before the next query of a session that has sent `sent`, none of which is without a response.
+    pub(super) fn pause(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, sent: u32) {
         let done = self.plan.per_session.is_some_and(|all| sent >= all);
-        let connection = &asking.connection;
-        if connection.streams() == 0 && self.plan.think != Delay::NONE && !done && connection.left().is_none()
-        {
-            let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.sent));
-            let mut end = ctx.now.saturating_add(think);
-            if ctx.common.up.is_some() {
-                end = end.min(flow.up_end(ctx.now));
-            }
-            flow.set(Flag::Paused);
-            ctx.wake_at(flow, end);
+        if self.plan.think == Delay::NONE || done {
+            return;
+        }
+        let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.sent));
+        let mut end = ctx.now.saturating_add(think);
+        if ctx.common.up.is_some() {
+            end = end.min(flow.up_end(ctx.now));
+        }
+        flow.set(Flag::Paused);
+        ctx.wake_at(flow, end);
+    }
+}
+
+/// All queries have responses; `END` is the version's state for that.
+pub(super) fn end(ctx: &mut Ctx<'_>, flow: &mut Flow, state: u8) {
+    flow.state = state;
+    if flow.has(Flag::Turn) {
+        // The turn it waits for is another session's.
+        ctx.close(flow);
+    } else {
+        ctx.end_client(flow);
+    }
+}
+
+/// Fails, and closes in good order.
+#[cold]
+pub(super) fn give_up(ctx: &mut Ctx<'_>, flow: &mut Flow, reason: Reason) {
+    ctx.fail_softly(flow, reason);
+    flow.set(Flag::Closing);
+    ctx.ask.close = true;
+}
+
+/// A client made ready. A flow's `sent` is the number of its next query.
+#[derive(Debug)]
+pub(crate) struct Client {
+    version: HttpVersion,
+    h1: h1::client::Client,
+    h2: h2::client::Client,
+    h3: h3::client::Client,
+}
+
+/// Does the same with the client of a flow's version.
+macro_rules! of_flow {
+    ($self:ident, $flow:ident, $name:ident($($argument:expr),*)) => {
+        match $self.version {
+            HttpVersion::Three => $self.h3.$name($($argument),*),
+            HttpVersion::Two => $self.h2.$name($($argument),*),
+            HttpVersion::Auto if crate::http::h2::speaks($flow) => $self.h2.$name($($argument),*),
+            HttpVersion::One | HttpVersion::Auto => $self.h1.$name($($argument),*),
+        }
+    };
+}
+
+impl Client {
+    pub(crate) fn new(plan: &Arc<DnsPlan>, https: &DnsHttps, early_data: bool) -> Self {
+        let requests = || Requests::new(plan, https);
+        Self {
+            version: https.version,
+            h1: h1::client::Client::new(requests()),
+            h2: h2::client::Client::new(requests()),
+            h3: h3::client::Client::new(requests(), early_data),
         }
     }
 
-    pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        flow.set(Flag::PeerClosed);
-        if flow.has(Flag::Failed) {
-            return;
+    /// Whether it goes over HTTP/2 and nothing else.
+    pub(crate) fn needs_http2(&self) -> bool {
+        self.version == HttpVersion::Two
+    }
+
+    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if self.version == HttpVersion::Three {
+            return self.h3.opened(ctx, flow);
         }
-        with(ctx, flow, |ctx, flow, asking| {
-            if flow.state != state::END {
-                let sent = flow.sent.wrapping_sub(asking.again);
-                if asking.connection.streams() > 0 || flow.sent == 0 {
-                    ctx.fail_softly(flow, Reason::ClosedEarly);
-                } else if let Some(all) = self.plan.per_session {
-                    ctx.counts.unasked += u64::from(all.saturating_sub(sent));
-                }
-            }
-            flow.state = state::END;
-            ctx.close(flow);
-        });
+        match is_chosen(self.version, ctx) {
+            Err(reason) => ctx.fail(flow, reason),
+            Ok(true) => self.h2.opened(ctx, flow),
+            Ok(false) => self.h1.opened(ctx, flow),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        of_flow!(self, flow, received(ctx, flow, data));
+    }
+
+    pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        of_flow!(self, flow, finished(ctx, flow));
     }
 
     #[inline]
     pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
-        with(ctx, flow, |ctx, flow, asking| {
-            let was_held = asking.connection.is_held();
-            asking.connection.acknowledged(offset, |_| {});
-            if was_held && !asking.connection.is_held() {
-                ctx.ask.read = Some(true);
-            }
-            if asking.full && !asking.connection.is_full() {
-                self.pump(ctx, flow, asking, false);
-            } else {
-                asking.connection.flush();
-            }
-        });
+        of_flow!(self, flow, acknowledged(ctx, flow, offset));
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        with(ctx, flow, |ctx, flow, asking| {
-            if flow.state == state::END {
-                return ctx.end_client(flow);
-            }
-            let patience = ctx.common.patience.response;
-            // With a rate it is woken for each query, and does not look at all of them each time.
-            let was_checked = Nanos(elapsed(asking.checked, ctx.now).0 * 4);
-            let has_turn = flow.has(Flag::Turn);
-            let is_late = patience.is_some_and(|patience| {
-                (!has_turn || was_checked >= patience) && asking.oldest(ctx.now) >= Some(patience)
-            });
-            if is_late {
-                return ctx.fail(flow, Reason::ResponseTimeout);
-            }
-            flow.unset(Flag::Paused);
-            self.pump(ctx, flow, asking, has_turn);
-            if let (Some(patience), false) = (patience, flow.has(Flag::Armed))
-                && let Some(oldest) = asking.oldest(ctx.now)
-            {
-                let rest = patience.since(oldest).0.max(1 << 10);
-                ctx.wake_at(flow, ctx.now.saturating_add(Nanos(rest)));
-            }
-        });
+        of_flow!(self, flow, woke(ctx, flow));
     }
 
-    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        with(ctx, flow, |ctx, flow, asking| {
-            if asking.connection.streams() == 0 {
-                flow.set(Flag::Stopped);
-                flow.state = state::END;
-                ctx.close(flow);
-            }
-        });
+    pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        of_flow!(self, flow, stop(ctx, flow));
     }
 
     pub(crate) fn awaits_reply(flow: &Flow) -> bool {
@@ -459,20 +242,16 @@ impl Client {
     }
 
     pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
-        let Some(HttpsLink::Client(asking)) = extras.find(flow).and_then(|extra| extra.doh.as_deref()) else {
-            return out.fill(0);
-        };
-        asking.connection.fill(offset, out, |body, offset, out| {
-            let query = self.queries.query(flow.number, body.number, 0, false);
-            out.copy_from_slice(&query.as_slice()[offset as usize..][..out.len()]);
-        });
+        if self.version == HttpVersion::Three {
+            return link::fill(flow, extras, offset, out);
+        }
+        match extras.find(flow).and_then(|extra| extra.doh.as_deref()) {
+            Some(HttpsLink::Client1(asking)) => asking.fill(offset, out),
+            Some(HttpsLink::Client(asking)) => self.h2.fill(asking, flow, offset, out),
+            _ => out.fill(0),
+        }
     }
 }
 
-impl Asking {
-    /// Time for which the oldest query has had no response; none if there is no such query.
-    fn oldest(&mut self, now: Nanos) -> Option<Nanos> {
-        self.checked = tick(now);
-        self.connection.open_streams().map(|(_, asked)| elapsed(asked.started, now)).max()
-    }
-}
+/// The field of requests for the type of the response.
+pub(super) const ACCEPT: (&str, &str) = ("accept", MESSAGE);

@@ -9,7 +9,7 @@ use crate::dns::wire;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, elapsed, tick};
 use crate::quic::link::{self, Link, give_up, state};
-use crate::quic::{QuicEnd, failure};
+use crate::quic::{Due, QuicEnd, failure};
 use crate::vary::Delay;
 use std::sync::Arc;
 use tcp::End;
@@ -74,7 +74,7 @@ impl Client {
         let connection = Box::new(Connection::new(true, quic, ctx.now, 0));
         let link = QuicLink::Client(connection, Asking { early, ..Asking::default() });
         ctx.extras.of(flow).quic = Some(Box::new(Link::Dns(link)));
-        ctx.arm(flow, ctx.common.patience.response);
+        link::await_handshake(ctx, flow);
         if early {
             with(ctx, flow, |ctx, flow, connection, asking| self.pump(ctx, flow, connection, asking, false));
         }
@@ -253,17 +253,13 @@ impl Client {
             return;
         }
         with(ctx, flow, |ctx, flow, connection, asking| {
-            let is_due = connection.carried.woke(ctx, flow);
-            if !is_due || connection.carried.is_over() {
-                return self.go_on(ctx, flow, connection, asking, false);
+            match connection.carried.woke(ctx, flow) {
+                Due::Handshake => return link::no_handshake(ctx, flow),
+                Due::Wake if !connection.carried.is_over() => {}
+                _ => return self.go_on(ctx, flow, connection, asking, false),
             }
-            match flow.state {
-                state::CONNECTING => {
-                    ctx.counts.detail("QUIC: the handshake had no response");
-                    return give_up(ctx, flow, Reason::SetupTimeout);
-                }
-                state::END => return ctx.end_client(flow),
-                _ => {}
+            if flow.state == state::END {
+                return ctx.end_client(flow);
             }
             self.due(ctx, flow, connection, asking);
         });

@@ -9,7 +9,7 @@ use crate::dns::wire;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::quic::link::{self, Link, give_up, state};
-use crate::quic::{QuicEnd, failure};
+use crate::quic::{Due, QuicEnd, failure};
 use std::sync::Arc;
 use tcp::End;
 use units::Nanos;
@@ -67,7 +67,7 @@ impl Server {
             let connection = Box::new(Connection::new(false, quic, ctx.now, base));
             let link = QuicLink::Server(connection, Serving::default());
             ctx.extras.of(flow).quic = Some(Box::new(Link::Dns(link)));
-            ctx.arm(flow, ctx.common.patience.idle);
+            link::await_handshake(ctx, flow);
         } else {
             with(ctx, flow, |ctx, _, connection, _| connection.carried.receive(ctx, datagram));
         }
@@ -170,8 +170,11 @@ impl Server {
             return;
         }
         with(ctx, flow, |ctx, flow, connection, serving| {
-            let is_due = connection.carried.woke(ctx, flow);
-            if is_due && matches!(flow.state, state::OPEN | state::CONNECTING) {
+            let due = connection.carried.woke(ctx, flow);
+            if due == Due::Handshake {
+                connection.carried.outlast(ctx, flow);
+            }
+            if due == Due::Wake && matches!(flow.state, state::OPEN | state::CONNECTING) {
                 let now = ctx.now;
                 let had = !serving.delayed.is_empty();
                 for (_, stream, reply) in serving.delayed.extract_if(.., |(at, ..)| *at <= now) {

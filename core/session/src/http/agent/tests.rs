@@ -2,6 +2,8 @@
 
 use crate::counts::{Counts, Reason, Unfollowed};
 use crate::plan::*;
+use crate::quic::Quic;
+use crate::quic::plain::{Against, failures};
 use crate::testing::{Wire, plan};
 use std::sync::Arc;
 use units::Nanos;
@@ -148,12 +150,127 @@ fn loops_and_other_servers_end_with_a_reason() {
 }
 
 #[test]
-fn a_connection_that_closes_takes_no_redirect() {
+fn a_redirect_is_followed_on_another_connection_where_the_server_closes() {
+    let rules = || {
+        let cookie = [("Location", "b"), ("Set-Cookie", "id=7; Path=/")];
+        let first = HttpRule { close: true, ..answer("/a", 302, &cookie) };
+        vec![first, HttpRule { close: true, ..moved("/b", 307, "/c") }, answer("/c", 200, &[])]
+    };
+    for (version, pipeline) in [(HttpVersion::One, 1), (HttpVersion::One, 3), (HttpVersion::Two, 1)] {
+        let plan_of =
+            HttpPlan { pipeline, ..http(version, vec![HttpRequest::get("/a", "h.example")], 1, rules()) };
+        let mut wire = Wire::new(plan(AppPlan::Http(Arc::new(plan_of))), &[1460, 7]);
+        wire.open(0);
+        wire.run(MINUTE);
+        let counts = wire.client();
+        // HTTP/2 has no `Connection: close`: the server ends the connection by GOAWAY.
+        let redirects = counts.redirects;
+        assert_eq!((redirects.followed, redirects.new_connections, redirects.unfollowed), (2, 2, [0; 7]));
+        assert_eq!((counts.attempted, counts.established, counts.completed, counts.active()), (1, 1, 1, 0));
+        assert_eq!((counts.requests, counts.transactions, counts.error_responses), (3, 3, 0));
+        assert_eq!((wire.server().completed, wire.extras()), (3, 0));
+        let said = String::from_utf8_lossy(&wire.sent_in_all(0)).into_owned();
+        if version == HttpVersion::One {
+            assert_eq!(lines(&said, "Cookie: "), ["Cookie: id=7"; 2], "cookies go along: {said}");
+        }
+    }
+}
+
+#[test]
+fn requests_of_the_plan_go_on_after_a_redirect_on_another_connection() {
     let close = HttpRule { close: true, ..moved("/a", 302, "/b") };
+    let requests =
+        vec![HttpRequest::get("/a", "h"), HttpRequest::get("/c", "h"), HttpRequest::get("/c", "h")];
+    let plan_of =
+        http(HttpVersion::One, requests, 3, vec![close, answer("/b", 200, &[]), answer("/c", 200, &[])]);
+    let mut wire = Wire::new(plan(AppPlan::Http(Arc::new(plan_of))), &[1460]);
+    wire.open(0);
+    wire.run(MINUTE);
+    let counts = wire.client();
+    assert_eq!((counts.requests, counts.completed, counts.unasked), (4, 1, 0));
+    let targets: Vec<String> = lines(&String::from_utf8_lossy(&wire.sent_in_all(0)), "GET ")
+        .iter()
+        .map(|line| line[4..6].to_owned())
+        .collect();
+    assert_eq!(targets, ["/a", "/b", "/c", "/c"]);
+}
+
+/// A server that closes without a word once it has sent these responses, one connection after the other.
+fn faked(connections: &[(&str, bool)], per_connection: u32) -> Wire {
     let request = HttpRequest::get("/a", "h.example");
-    let (counts, _) = run(http(HttpVersion::One, vec![request], 1, vec![close]), &[1460]);
+    let plan_of = http(HttpVersion::One, vec![request], per_connection, Vec::new());
+    let mut wire = Wire::new(plan(AppPlan::Http(Arc::new(plan_of))), &[1460]);
+    let mut all = connections.iter().map(|(text, closes)| (text.as_bytes().to_vec(), *closes));
+    wire.fake = all.next();
+    wire.then = all.collect();
+    wire.open(0);
+    wire.run(MINUTE);
+    wire
+}
+
+/// A GOAWAY is heeded although the connection's end came with it: what it does not cover was not processed, and has not failed.
+#[test]
+fn a_goaway_of_http3_may_come_with_the_end() {
+    for (processed, expected) in [(1, vec![]), (0, vec![(Reason::GoAway, 1)])] {
+        let request = HttpRequest::get("/a", "h.example");
+        let plan_of = HttpPlan { streams: 3, ..http(HttpVersion::Three, vec![request], 5, Vec::new()) };
+        let mut against = Against::new(AppPlan::Http(Arc::new(plan_of)), Side::Client);
+        let control = against.peer.open(false).unwrap();
+        let (mut said, mut block, mut head) = (::http3::opening(false), Vec::new(), Vec::new());
+        ::http3::goaway(4 * processed, &mut said);
+        ::http3::qpack::begin(&mut block);
+        ::http3::qpack::Field::always(":status", b"200").put(&mut block);
+        ::http3::headers(&block, &mut head);
+        if processed > 0 {
+            against.peer.send(0, &head);
+            against.peer.finish(0);
+        }
+        against.peer.send(control, &said);
+        against.peer.close(Nanos::ZERO, ::http3::Code::NO_ERROR.0);
+        against.peer.join();
+        against.run(20);
+        let counts = against.half.counts();
+        assert_eq!(failures(counts), expected, "{:?}", counts.details);
+        assert_eq!((counts.transactions, counts.http3.unprocessed), (processed, 3 - processed));
+        assert_eq!((counts.http3.goaways, counts.unasked), (1, 2 * processed), "two were not sent");
+    }
+}
+
+const FOUND: &str = "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+#[test]
+fn a_request_after_a_redirect_that_crosses_with_the_end_is_sent_once_more() {
+    let wire = faked(&[(FOUND, true), (OK, false)], 1);
+    let counts = wire.client();
+    let redirects = counts.redirects;
+    assert_eq!((redirects.followed, redirects.new_connections, redirects.repeated), (1, 1, 1));
+    assert_eq!((counts.requests, counts.transactions, counts.failed(Reason::ClosedEarly)), (3, 2, 0));
+
+    // Not for ever: a server that closes again without a response fails the session.
+    let wire = faked(&[(FOUND, true), ("", true)], 1);
+    let counts = wire.client();
+    assert_eq!((counts.redirects.repeated, counts.failed(Reason::ClosedEarly)), (1, 1));
+}
+
+#[test]
+fn what_cannot_be_reached_any_more_is_counted() {
+    let closing = FOUND.replace("Content", "Connection: close\r\nContent");
+    let request = HttpRequest::get("/a", "h.example");
+    let plan_of = http(HttpVersion::One, vec![request], 1, Vec::new());
+    let mut wire = Wire::new(plan(AppPlan::Http(Arc::new(plan_of))), &[1460]);
+    wire.fake = Some((closing.into_bytes(), true));
+    wire.refuses = true;
+    wire.open(0);
+    wire.run(MINUTE);
+    let counts = wire.client();
     assert_eq!(counts.redirects.unfollowed[Unfollowed::Closed as usize], 1);
-    assert_eq!((counts.redirects.followed, counts.error_responses), (0, 1));
+    assert_eq!((counts.failed(Reason::Refused), counts.active(), wire.extras()), (1, 0, 0));
+    assert_eq!(
+        (counts.requests, counts.transactions, counts.error_responses),
+        (1, 1, 1),
+        "it is a failed request"
+    );
 }
 
 #[test]

@@ -25,6 +25,10 @@ pub(crate) struct Asking {
     /// Requests that the server refused, and those in a row.
     again: u32,
     refused: u32,
+    /// Requests of the plan above the last that the server processes: the session sends them on its next connection, if it has one.
+    above: u32,
+    /// There was a response.
+    answered: bool,
     /// Time of the last check for a stalled stream.
     checked: u32,
     /// The maximum of requests was in flight.
@@ -193,8 +197,17 @@ impl Client {
         } else if ctx.common.follows {
             connection.keep(alternative::FIELDS);
         }
-        let asking =
-            Asking { connection, again: 0, refused: 0, checked: tick(ctx.now), full: false, noted: false };
+        let checked = tick(ctx.now);
+        let asking = Asking {
+            connection,
+            again: 0,
+            refused: 0,
+            above: 0,
+            answered: false,
+            checked,
+            full: false,
+            noted: false,
+        };
         ctx.counts.http2.connections += 1;
         ctx.extras.of(flow).link = Some(Box::new(Link::Client(asking)));
         with(ctx, flow, |ctx, flow, asking| self.pump(ctx, flow, asking, false));
@@ -203,7 +216,7 @@ impl Client {
     /// Sends what may be sent. `has_turn`: the turn it waited for has come.
     fn pump(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, has_turn: bool) {
         loop {
-            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state == state::END {
+            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state != state::OPEN {
                 break;
             }
             let open = asking.connection.streams();
@@ -249,14 +262,24 @@ impl Client {
         agent::originals(self.agent.as_ref(), ctx.extras, flow).wrapping_sub(asking.again)
     }
 
-    /// Follows a redirect that waits; returns whether it is settled, by a request or because none can be sent any more.
+    /// Follows a redirect that waits; returns whether it did. Where the connection takes no more requests, the session leaves it once all
+    /// responses are there.
     #[cold]
     fn follow(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking) -> bool {
         if asking.connection.left().is_some() || flow.has(Flag::PeerClosed) {
-            if agent::abandon(ctx, flow, self.plan.errors_fail) {
-                Self::give_up(ctx, flow, Reason::Redirect);
+            if asking.connection.streams() == 0 && ctx.shall_end(flow) {
+                flow.set(Flag::Stopped);
+                self.end(ctx, flow);
+            } else if asking.connection.streams() == 0 && asking.refused > 0 && !asking.answered {
+                // None of its requests was processed, and another connection's would be refused as well.
+                ctx.counts.detail("GOAWAY: every request was refused");
+                Self::give_up(ctx, flow, Reason::GoAway);
+            } else if asking.connection.streams() == 0 {
+                let again = std::mem::take(&mut asking.again) + std::mem::take(&mut asking.above);
+                agent::agent(ctx.extras, flow).take_back(again);
+                agent::depart(ctx, flow, state::LEAVING);
             }
-            return true;
+            return false;
         }
         let connection = &asking.connection;
         asking.full = connection.is_full();
@@ -434,7 +457,7 @@ impl Client {
                 let above = asking.connection.forget_above(last);
                 let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
                 for asked in above {
-                    self.not_processed(ctx, flow, &asked);
+                    asking.above += u32::from(!self.not_processed(ctx, flow, &asked));
                 }
                 if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
                     ctx.counts.detail(&why);
@@ -501,7 +524,7 @@ impl Client {
         if status < 200 {
             return;
         }
-        asking.refused = 0;
+        (asking.refused, asking.answered) = (0, true);
         let ready = self.ready(flow, asked.original);
         let (number, wanted) = (asked.number, ready.status);
         let outcome = self.agent.as_ref().map_or(Outcome::Final, |settings| {
@@ -577,10 +600,16 @@ impl Client {
 
     pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.set(Flag::PeerClosed);
-        if flow.has(Flag::Failed) {
+        if flow.has(Flag::Failed) || matches!(flow.state, state::LEAVING | state::LEFT) {
             return;
         }
         with(ctx, flow, |ctx, flow, asking| {
+            if agent::has_next(self.agent.as_ref(), ctx.extras, flow) {
+                self.pump(ctx, flow, asking, false);
+                if flow.state == state::LEAVING {
+                    return;
+                }
+            }
             if flow.state != state::END {
                 let sent = self.sent(ctx, flow, asking);
                 if asking.connection.streams() > 0 || flow.sent == 0 {
@@ -612,8 +641,10 @@ impl Client {
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         with(ctx, flow, |ctx, flow, asking| {
-            if flow.state == state::END {
-                return ctx.end_client(flow);
+            match flow.state {
+                state::OPEN => {}
+                state::END => return ctx.end_client(flow),
+                _ => return,
             }
             let patience = ctx.common.patience.response;
             // With a rate it is woken for each request, and does not look at all of them each time.

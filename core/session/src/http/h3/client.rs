@@ -1,7 +1,8 @@
 //! Asks, several requests at a time, and reads what comes back.
 
 use super::connection::{Body, Connection, Handler, Source, number, write_generated};
-use super::{GENERATED, Items, Link, note_goaways};
+use super::state::{LEAVING, LEFT};
+use super::{GENERATED, Items, Link, TOO_EARLY, note_goaways};
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
 use crate::http::agent::{self, Again, Aim, Made, Outcome, Planned, Response, Settings, Trip};
@@ -11,7 +12,7 @@ use crate::http::plan::{HttpPlan, HttpRequest, Method, RequestBody};
 use crate::message::Vars;
 use crate::pattern;
 use crate::quic::link::{self, Link as AnyLink, give_up, state};
-use crate::quic::{QuicEnd, failure};
+use crate::quic::{Due, QuicEnd, failure};
 use crate::turns::Turns;
 use crate::vary::{Delay, Size, turn};
 use http3::qpack::{self, Field};
@@ -21,8 +22,6 @@ use units::Nanos;
 
 /// Number of consecutive requests that a server may refuse before it responds to one.
 const REFUSED_MAX: u32 = 1_000;
-/// The status of a request that the server does not want in early data (RFC 8470 section 5.2).
-const TOO_EARLY: u16 = 425;
 /// Bytes of a field that fills a head up, without its value.
 const PADDING: u32 = 41;
 
@@ -32,6 +31,10 @@ pub(crate) struct Asking {
     /// Requests that the server refused, and those in a row.
     again: u32,
     refused: u32,
+    /// Requests of the plan above the last that the server processes: the session sends them on its next connection, if it has one.
+    above: u32,
+    /// There was a response.
+    answered: bool,
     /// Time of the last check for a stalled stream.
     checked: u32,
     goaways: u64,
@@ -207,7 +210,8 @@ impl Client {
             return link::keep_path(ctx, flow);
         }
         let Some(quic) = link::connect(ctx, flow) else { return };
-        let early = self.plan.quic.early_data && quic.has_early_keys();
+        // A redirect that a session continues with need not be one that may be repeated.
+        let early = self.plan.quic.early_data && quic.has_early_keys() && !flow.has(Flag::ARRIVES);
         let mut connection = Box::new(Connection::new(Role::Client, quic, ctx.now, 0));
         if self.agent.is_some() {
             connection.head.keep(agent::FIELDS);
@@ -216,7 +220,7 @@ impl Client {
         }
         let asking = Asking { early, ..Asking::default() };
         ctx.extras.of(flow).quic = Some(Box::new(AnyLink::Http(Link::Client(connection, asking))));
-        ctx.arm(flow, ctx.common.patience.response);
+        link::await_handshake(ctx, flow);
         if early {
             with(ctx, flow, |ctx, flow, connection, asking| {
                 connection.write_control();
@@ -240,7 +244,7 @@ impl Client {
             }
             let open = connection.streams();
             if agent::has_next(self.agent.as_ref(), ctx.extras, flow) {
-                if self.follow(ctx, flow, connection) {
+                if self.follow(ctx, flow, connection, asking) {
                     continue;
                 }
                 break;
@@ -282,14 +286,28 @@ impl Client {
         agent::originals(self.agent.as_ref(), ctx.extras, flow).wrapping_sub(asking.again)
     }
 
-    /// Follows a redirect that waits; returns whether it is settled, by a request or because none can be sent any more.
+    /// Follows a redirect that waits; returns whether it did. Where the connection takes no more requests, the session leaves it once all
+    /// responses are there.
     #[cold]
-    fn follow(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) -> bool {
+    fn follow(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Asks,
+        asking: &mut Asking,
+    ) -> bool {
         if connection.goaway().0.is_some() {
-            if agent::abandon(ctx, flow, self.plan.errors_fail) {
-                give_up(ctx, flow, Reason::Redirect);
+            if connection.streams() == 0 && ctx.shall_end(flow) {
+                flow.set(Flag::Stopped);
+                Self::end(ctx, flow);
+            } else if connection.streams() == 0 && asking.refused > 0 && !asking.answered {
+                // None of its requests was processed, and another connection's would be refused as well.
+                ctx.counts.detail("GOAWAY: every request was refused");
+                give_up(ctx, flow, Reason::GoAway);
+            } else if connection.streams() == 0 {
+                asking.depart(ctx, flow);
             }
-            return true;
+            return false;
         }
         if connection.streams() >= usize::from(self.plan.streams.max(1)) || !connection.may_open() {
             return false;
@@ -401,8 +419,7 @@ impl Client {
                 len: bytes,
             },
         };
-        connection.send(stream, block, body, true);
-        connection.write(ctx, stream, &Bodies(&self.requests));
+        connection.send(ctx, stream, block, (body, true), &Bodies(&self.requests));
         flow.sent = flow.sent.wrapping_add(1);
         ctx.counts.requests += 1;
         ctx.counts.http3.streams += 1;
@@ -447,20 +464,35 @@ impl Client {
         if connection.carried.is_over() {
             return;
         }
-        let (first, goaways) = connection.goaway();
-        if goaways > asking.goaways {
-            note_goaways(ctx.counts, &mut asking.goaways, goaways);
-            let above = connection.forget_from(first.unwrap_or(u64::MAX));
-            let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
-            for asked in above {
-                self.not_processed(ctx, flow, &asked);
-            }
-            if in_vain && !flow.has(Flag::Done) {
-                ctx.counts.detail("GOAWAY: no request was processed");
-                return give_up(ctx, flow, Reason::GoAway);
-            }
+        if self.heed_goaway(ctx, flow, connection, asking) {
+            return give_up(ctx, flow, Reason::GoAway);
         }
         self.pump(ctx, flow, connection, asking, has_turn);
+    }
+
+    /// Takes requests back that a server does not process which ends the connection; returns whether the session was in vain.
+    #[inline]
+    fn heed_goaway(
+        &self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Asks,
+        asking: &mut Asking,
+    ) -> bool {
+        let (first, goaways) = connection.goaway();
+        if goaways == asking.goaways {
+            return false;
+        }
+        note_goaways(ctx.counts, &mut asking.goaways, goaways);
+        let above = connection.forget_from(first.unwrap_or(u64::MAX));
+        let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
+        for asked in above {
+            asking.above += u32::from(!self.not_processed(ctx, flow, &asked));
+        }
+        if in_vain && !flow.has(Flag::Done) {
+            ctx.counts.detail("GOAWAY: no request was processed");
+        }
+        in_vain && !flow.has(Flag::Done)
     }
 
     /// A request that the server did not process: it counts as not sent, and is repeated.
@@ -504,17 +536,13 @@ impl Client {
             return;
         }
         with(ctx, flow, |ctx, flow, connection, asking| {
-            let is_due = connection.carried.woke(ctx, flow);
-            if !is_due || connection.carried.is_over() {
-                return self.go_on(ctx, flow, connection, asking, false);
+            match connection.carried.woke(ctx, flow) {
+                Due::Handshake => return link::no_handshake(ctx, flow),
+                Due::Wake if !connection.carried.is_over() => {}
+                _ => return self.go_on(ctx, flow, connection, asking, false),
             }
-            match flow.state {
-                state::CONNECTING => {
-                    ctx.counts.detail("QUIC: the handshake had no response");
-                    return give_up(ctx, flow, Reason::SetupTimeout);
-                }
-                state::END => return ctx.end_client(flow),
-                _ => {}
+            if flow.state == state::END {
+                return ctx.end_client(flow);
             }
             let patience = ctx.common.patience.response;
             // With a rate it is woken for each request, and does not look at all of them each time.
@@ -600,6 +628,7 @@ impl With<'_> {
 impl Handler<Asked> for With<'_> {
     fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
         flow.state = state::OPEN;
+        ctx.counts.redirects.new_connections += u64::from(flow.take(Flag::ARRIVES));
         if std::mem::take(&mut self.asking.early) {
             self.client.end_early(ctx, flow, connection);
         }
@@ -646,7 +675,7 @@ impl Handler<Asked> for With<'_> {
             self.asking.again += u32::from(!self.client.not_processed(ctx, flow, &asked));
             return;
         }
-        self.asking.refused = 0;
+        (self.asking.refused, self.asking.answered) = (0, true);
         let ready = self.client.ready(flow, asked.original);
         let (number, wanted) = (asked.number, ready.status);
         let outcome = self.client.agent.as_ref().map_or(Outcome::Final, |settings| {
@@ -720,7 +749,7 @@ impl Handler<Asked> for With<'_> {
             return;
         }
         self.client.forget(ctx, flow, &asked);
-        ctx.counts.detail(&format!("RESET_STREAM: {}", code.name()));
+        ctx.counts.detail(&format!("RESET_STREAM: {}", code.text()));
         if self.client.plan.errors_fail || self.asking.refused > REFUSED_MAX {
             give_up(ctx, flow, Reason::StreamReset);
         }
@@ -744,11 +773,20 @@ impl Handler<Asked> for With<'_> {
     fn lost(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, end: &QuicEnd) {
         flow.set(Flag::PeerClosed);
         let open = flow.state != state::CONNECTING;
+        // It may have come with the end of the connection.
+        if open && self.client.heed_goaway(ctx, flow, connection, self.asking) {
+            ctx.fail_softly(flow, Reason::GoAway);
+        }
         let between = open && connection.streams() == 0 && flow.sent > 0;
-        let code_name = |code| Code(code).name().to_owned();
+        let code_name = |code| Code(code).text();
+        let follows = agent::has_next(self.client.agent.as_ref(), ctx.extras, flow);
         match failure(end, open, Code::NO_ERROR.0, Reason::NoHttp3, code_name) {
-            _ if flow.has(Flag::Done) || flow.state == state::END => {}
+            _ if flow.has(Flag::Done) || flow.has(Flag::Failed) => {}
+            _ if matches!(flow.state, state::END | LEAVING | LEFT) => {}
             // Whoever says nothing for long has gone, too, in good order: nothing was asked that was not answered.
+            None | Some((Reason::IdleTimeout, _)) if between && follows && !ctx.shall_end(flow) => {
+                self.asking.depart(ctx, flow);
+            }
             None | Some((Reason::IdleTimeout, _)) if between => {
                 if let Some(all) = self.client.plan.per_connection {
                     let sent = self.client.sent(ctx, flow, self.asking);
@@ -761,9 +799,10 @@ impl Handler<Asked> for With<'_> {
                 ctx.fail_softly(flow, reason);
             }
         }
-        if agent::has_next(self.client.agent.as_ref(), ctx.extras, flow)
-            && agent::abandon(ctx, flow, self.client.plan.errors_fail)
-        {
+        if matches!(flow.state, LEAVING | LEFT) {
+            return;
+        }
+        if follows && agent::abandon(ctx, flow, self.client.plan.errors_fail) {
             ctx.fail_softly(flow, Reason::Redirect);
         }
         flow.state = state::END;
@@ -781,6 +820,14 @@ impl Asking {
     /// Whether requests may be sent.
     fn may_send(&self, flow: &Flow) -> bool {
         flow.state == state::OPEN || flow.state == state::CONNECTING && self.early
+    }
+
+    /// The connection takes no more requests, and all responses are there: the session is to continue on another one.
+    #[cold]
+    fn depart(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let again = std::mem::take(&mut self.again) + std::mem::take(&mut self.above);
+        agent::agent(ctx.extras, flow).take_back(again);
+        agent::depart(ctx, flow, LEAVING);
     }
 
     /// Whether a response has received no data for this long.

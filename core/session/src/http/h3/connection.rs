@@ -3,18 +3,20 @@
 use crate::flow::{Ctx, Flag, Flow};
 use crate::pattern;
 use crate::quic::{Carried, Quic, QuicEnd, QuicEvent, QuicRead};
+use http2::Streams;
 use http3::{Code, Fault, Head, Peer, Piece, Reader, Role, Use};
-use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Bytes of a body written at a time.
 const PIECE: u64 = 16 << 10;
+/// Memory for frames that is kept for the next stream, bytes at most.
+const FRAMES_MAX: usize = 40 << 10;
 /// Bytes of header blocks that are not whole, of all streams.
 const HELD_MAX: usize = 256 << 10;
 
 /// A body: of which kind its bytes are, the message's number, and how many there are.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Body {
+pub(crate) struct Body {
     pub source: u16,
     pub number: u32,
     pub len: u64,
@@ -22,6 +24,7 @@ pub(super) struct Body {
 
 /// The stream of a request.
 struct Stream<T> {
+    id: u64,
     reader: Reader,
     data: T,
     /// Frames to be sent before the body, and how much of them and of the body was.
@@ -35,15 +38,18 @@ struct Stream<T> {
     whole: bool,
     /// All was sent, or the other end wants no more.
     done: bool,
+    /// Nothing is read of it for now, so its sender may send no more than its window allows.
+    withheld: bool,
 }
 
 /// A connection.
 pub(crate) struct Connection<T> {
-    pub(super) carried: Carried,
+    pub(crate) carried: Carried,
     role: Role,
     peer: Peer,
-    pub(super) head: Head,
-    streams: BTreeMap<u64, Stream<T>>,
+    pub(crate) head: Head,
+    /// By half of their identifiers, which are multiples of four.
+    streams: Streams<Stream<T>>,
     /// Our control stream, and what is owed to it.
     control: Option<u64>,
     owed: Vec<u8>,
@@ -55,10 +61,12 @@ pub(crate) struct Connection<T> {
     /// A stream without a request yet: unknown to the other end.
     spare: Option<u64>,
     scratch: Vec<u8>,
+    /// Memory for the frames of the next stream.
+    frames: Vec<u8>,
 }
 
 /// Handling of received data at an end.
-pub(super) trait Handler<T>: Source {
+pub(crate) trait Handler<T>: Source {
     /// The handshake is done.
     fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>);
     /// The other end has opened a stream for a request: what is kept of it, unless it is refused.
@@ -99,19 +107,23 @@ pub(super) trait Handler<T>: Source {
     );
     /// Data of the other end that ends the connection.
     fn broken(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, fault: Fault);
+    /// Whether it handles events of a session that has failed, too.
+    fn lingers(&self) -> bool {
+        false
+    }
     /// The connection is over.
     fn lost(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>, end: &QuicEnd);
 }
 
 /// Knows the bytes of bodies.
-pub(super) trait Source {
+pub(crate) trait Source {
     /// Writes the bytes of a body from an offset on.
     fn fill(&self, body: Body, offset: u64, out: &mut [u8]);
 }
 
 impl<T> Connection<T> {
     /// On a flow that has sent `base` bytes of datagrams.
-    pub(super) fn new(role: Role, quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
+    pub(crate) fn new(role: Role, quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
         let mut carried = Carried::new(quic, now, base);
         carried.close_by(Code::NO_ERROR.0);
         Self {
@@ -119,62 +131,77 @@ impl<T> Connection<T> {
             role,
             peer: Peer::new(role),
             head: Head::default(),
-            streams: BTreeMap::new(),
+            streams: Streams::default(),
             control: None,
-            owed: http3::opening(),
+            owed: http3::opening(false),
             held: 0,
             left: None,
             next: 0,
             spare: None,
             scratch: Vec::new(),
+            frames: Vec::new(),
+        }
+    }
+
+    /// Carries WebSocket: a server announces that, and takes requests for it (RFC 9220). These fields of heads are kept.
+    pub(crate) fn carry_websocket(&mut self, fields: &'static [&'static str]) {
+        self.head.keep(fields);
+        if self.role == Role::Server {
+            self.head.take_protocol();
+            self.owed = http3::opening(true);
         }
     }
 
     /// Begins anew on a connection that has lost all its streams: returns what was kept of them.
-    pub(super) fn begin_anew(&mut self) -> Vec<T> {
+    pub(crate) fn begin_anew(&mut self) -> Vec<T> {
         self.peer = Peer::new(self.role);
         (self.control, self.spare, self.held) = (None, None, 0);
-        self.owed = http3::opening();
-        std::mem::take(&mut self.streams).into_values().map(|stream| stream.data).collect()
+        self.owed = http3::opening(false);
+        self.take_from(0).into_iter().map(|stream| stream.data).collect()
     }
 
     /// Streams of requests that are open.
-    pub(super) fn streams(&self) -> usize {
+    pub(crate) fn streams(&self) -> usize {
         self.streams.len()
     }
 
     /// State of a stream.
-    pub(super) fn data(&mut self, stream: u64) -> Option<&mut T> {
-        self.streams.get_mut(&stream).map(|stream| &mut stream.data)
+    pub(crate) fn data(&mut self, stream: u64) -> Option<&mut T> {
+        self.streams.get_mut(key(stream)).map(|stream| &mut stream.data)
     }
 
-    /// All streams of requests, and what is kept of them.
-    pub(super) fn each(&self) -> impl Iterator<Item = (u64, &T)> {
-        self.streams.iter().map(|(id, stream)| (*id, &stream.data))
+    /// All streams of requests in any order, and what is kept of them.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.streams.iter().map(|(_, stream)| (stream.id, &stream.data))
     }
 
     /// Whether a response is outstanding, or not sent completely.
-    pub(super) fn owes(&self) -> bool {
-        self.streams.values().any(|stream| !stream.done)
+    pub(crate) fn owes(&self) -> bool {
+        self.streams.iter().any(|(_, stream)| !stream.done)
     }
 
     /// Maximum size of field sections that the other end accepts, bytes.
-    pub(super) fn peer_list(&self) -> u64 {
+    pub(crate) fn peer_list(&self) -> u64 {
         self.peer.settings().map_or(u64::MAX, |settings| settings.field_section)
     }
 
+    /// Whether the other end takes WebSocket; none before its settings have come.
+    pub(crate) fn peer_connects(&self) -> Option<bool> {
+        self.peer.settings().map(|settings| settings.connect)
+    }
+
     /// See [`Peer::goaway`].
-    pub(super) fn goaway(&self) -> (Option<u64>, u64) {
+    pub(crate) fn goaway(&self) -> (Option<u64>, u64) {
         self.peer.goaway()
     }
 
     /// Whether this end has announced that it accepts no more requests.
-    pub(super) fn is_leaving(&self) -> bool {
+    pub(crate) fn is_leaving(&self) -> bool {
         self.left.is_some()
     }
 
     /// Says that it looks at no more requests than have come.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         if self.left.is_none() {
             self.left = Some(self.next);
             http3::goaway(self.next, &mut self.owed);
@@ -182,7 +209,7 @@ impl<T> Connection<T> {
     }
 
     /// Whether the other end takes another request for now.
-    pub(super) fn may_open(&mut self) -> bool {
+    pub(crate) fn may_open(&mut self) -> bool {
         if self.spare.is_none() {
             self.spare = self.carried.quic.open(true);
         }
@@ -190,20 +217,37 @@ impl<T> Connection<T> {
     }
 
     /// Opens a stream for a request; none if the other end takes no more for now.
-    pub(super) fn open(&mut self, data: T, bodiless: bool) -> Option<u64> {
+    pub(crate) fn open(&mut self, data: T, bodiless: bool) -> Option<u64> {
         self.may_open();
         let id = self.spare.take()?;
-        let mut stream = Stream::new(Role::Client, data);
+        let mut stream = Stream::new(id, Role::Client, data);
         if bodiless {
             stream.reader.expect_no_body();
         }
-        self.streams.insert(id, stream);
+        self.streams.insert(key(id), stream);
         Some(id)
     }
 
-    /// Sends frames on a stream, and after them a body. `whole`: nothing follows.
-    pub(super) fn send(&mut self, id: u64, block: &[u8], body: Body, whole: bool) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
+    /// Sends frames on a stream, and after them a body, as far as the stream takes them. `whole`: nothing follows.
+    pub(crate) fn send(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        id: u64,
+        block: &[u8],
+        (body, whole): (Body, bool),
+        source: &impl Source,
+    ) {
+        self.put(id, block, (body, whole));
+        self.write(ctx, id, source);
+    }
+
+    /// The same, but that [`Connection::write`] sends it.
+    #[inline]
+    pub(crate) fn put(&mut self, id: u64, block: &[u8], (body, whole): (Body, bool)) {
+        let Some(stream) = self.streams.get_mut(key(id)) else { return };
+        if stream.head.capacity() == 0 {
+            stream.head = std::mem::take(&mut self.frames);
+        }
         http3::headers(block, &mut stream.head);
         if body.len > 0 {
             http3::data(body.len, &mut stream.head);
@@ -211,9 +255,38 @@ impl<T> Connection<T> {
         (stream.body, stream.whole) = (body, whole);
     }
 
+    /// Sends bytes in a frame, behind what is on its way.
+    pub(crate) fn push(&mut self, id: u64, bytes: &[u8]) {
+        let Some(stream) = self.streams.get_mut(key(id)).filter(|stream| !stream.done) else { return };
+        if stream.head.capacity() == 0 {
+            stream.head = std::mem::take(&mut self.frames);
+        }
+        http3::data(bytes.len() as u64, &mut stream.head);
+        stream.head.extend_from_slice(bytes);
+    }
+
+    /// Nothing more will be sent on a stream.
+    pub(crate) fn end_with(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get_mut(key(id)) {
+            stream.whole = true;
+        }
+    }
+
+    /// Whether something waits until a stream takes it.
+    pub(crate) fn is_behind(&self, id: u64) -> bool {
+        self.streams.get(key(id)).is_some_and(|stream| !stream.done && !stream.head.is_empty())
+    }
+
+    /// Stops reading a stream, or resumes: then it must be read.
+    pub(crate) fn withhold(&mut self, id: u64, withheld: bool) {
+        if let Some(stream) = self.streams.get_mut(key(id)) {
+            stream.withheld = withheld;
+        }
+    }
+
     /// Forgets a stream on which all has come that should, and what was sent has arrived; discards what was not sent.
-    pub(super) fn take(&mut self, ctx: &mut Ctx<'_>, id: u64) -> Option<T> {
-        let stream = self.streams.remove(&id)?;
+    pub(crate) fn take(&mut self, ctx: &mut Ctx<'_>, id: u64) -> Option<T> {
+        let stream = self.streams.remove(key(id))?;
         self.held -= stream.reader.held().min(self.held);
         ctx.counts.bytes_delivered += stream.sent;
         if !stream.done {
@@ -223,70 +296,87 @@ impl<T> Connection<T> {
     }
 
     /// Forgets the streams of requests from number `first` on, which the other end has not processed.
-    pub(super) fn forget_from(&mut self, first: u64) -> Vec<T> {
-        let gone = self.streams.split_off(&first);
-        for (id, stream) in &gone {
+    pub(crate) fn forget_from(&mut self, first: u64) -> Vec<T> {
+        let gone = self.take_from(first);
+        for stream in &gone {
             self.held -= stream.reader.held().min(self.held);
-            self.carried.quic.stop(*id, Code::REQUEST_CANCELLED.0);
-            self.carried.quic.reset(*id, Code::REQUEST_CANCELLED.0);
+            self.carried.quic.stop(stream.id, Code::REQUEST_CANCELLED.0);
+            self.carried.quic.reset(stream.id, Code::REQUEST_CANCELLED.0);
         }
-        gone.into_values().map(|stream| stream.data).collect()
+        gone.into_iter().map(|stream| stream.data).collect()
+    }
+
+    /// Takes the streams of requests from number `first` on out, in order.
+    fn take_from(&mut self, first: u64) -> Vec<Stream<T>> {
+        let mut ids: Vec<u64> = self.streams.iter().map(|(_, stream)| stream.id).collect();
+        ids.retain(|id| *id >= first);
+        ids.sort_unstable();
+        ids.into_iter().filter_map(|id| self.streams.remove(key(id))).collect()
     }
 
     /// Resets a stream both ways.
-    pub(super) fn refuse(&mut self, id: u64, code: Code) {
+    pub(crate) fn refuse(&mut self, id: u64, code: Code) {
         self.carried.quic.stop(id, code.0);
         self.carried.quic.reset(id, code.0);
-        if let Some(stream) = self.streams.remove(&id) {
+        if let Some(stream) = self.streams.remove(key(id)) {
             self.held -= stream.reader.held().min(self.held);
         }
     }
 
     /// Writes what is owed to a stream as far as it takes it.
-    pub(super) fn write(&mut self, ctx: &mut Ctx<'_>, id: u64, source: &impl Source) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
+    pub(crate) fn write(&mut self, ctx: &mut Ctx<'_>, id: u64, source: &impl Source) {
+        let Some(stream) = self.streams.get_mut(key(id)) else { return };
         let quic = &mut self.carried.quic;
         while !stream.done {
-            let head = &stream.head[stream.head_sent..];
-            let left = stream.body.len - stream.body_sent;
-            let taken = if !head.is_empty() {
-                quic.send(id, head)
-            } else if left > 0 {
-                let piece = left.min(PIECE) as usize;
-                self.scratch.resize(piece, 0);
-                source.fill(stream.body, stream.body_sent, &mut self.scratch);
-                quic.send(id, &self.scratch)
-            } else if stream.whole {
-                quic.finish(id);
-                stream.done = true;
+            let head = stream.head.len();
+            let piece = (stream.body.len - stream.body_sent).min(PIECE) as usize;
+            if piece > 0 {
+                // In one piece with the frames before it.
+                stream.head.resize(head + piece, 0);
+                source.fill(stream.body, stream.body_sent, &mut stream.head[head..]);
+            }
+            let waiting = &stream.head[stream.head_sent..];
+            if waiting.is_empty() {
+                if stream.whole {
+                    quic.finish(id);
+                    stream.done = true;
+                }
                 break;
-            } else {
-                break;
-            };
+            }
+            let taken = quic.send(id, waiting);
+            let of_head = taken.unwrap_or(0).min(head - stream.head_sent);
+            stream.head.truncate(head);
             let Some(taken) = taken else {
                 stream.done = true;
                 break;
             };
             ctx.counts.bytes_sent += taken as u64;
             stream.sent += taken as u64;
-            if stream.head_sent < stream.head.len() {
-                stream.head_sent += taken;
-                if stream.head_sent == stream.head.len() {
-                    stream.head = Vec::new();
-                    stream.head_sent = 0;
-                }
-            } else {
-                stream.body_sent += taken as u64;
+            stream.head_sent += of_head;
+            stream.body_sent += (taken - of_head) as u64;
+            if stream.head_sent == stream.head.len() {
+                stream.head.clear();
+                stream.head_sent = 0;
             }
             // Only one that takes nothing says when it takes more.
             if taken == 0 {
                 break;
             }
         }
+        if stream.head.is_empty() {
+            // The next stream has its memory, unless it is a long message's.
+            let spare = std::mem::take(&mut stream.head);
+            if (1..=FRAMES_MAX).contains(&spare.capacity()) {
+                self.frames = spare;
+            }
+        } else if stream.head.capacity() > 2 * stream.head.len() + 64 {
+            // Frames that wait need no room for a body beside them.
+            stream.head.shrink_to_fit();
+        }
     }
 
     /// Opens this end's control stream, and writes what is owed to it.
-    pub(super) fn write_control(&mut self) {
+    pub(crate) fn write_control(&mut self) {
         if self.control.is_none() {
             self.control = self.carried.quic.open(false);
         }
@@ -301,9 +391,9 @@ impl<T> Connection<T> {
     }
 
     /// Lets `handler` know of all that has happened.
-    pub(super) fn listen(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, handler: &mut impl Handler<T>) {
+    pub(crate) fn listen(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, handler: &mut impl Handler<T>) {
         while let Some(event) = self.carried.quic.poll() {
-            if flow.has(Flag::Failed) || self.carried.is_over() {
+            if flow.has(Flag::Failed) && !handler.lingers() || self.carried.is_over() {
                 continue;
             }
             match event {
@@ -312,6 +402,8 @@ impl<T> Connection<T> {
                     self.write_control();
                     handler.connected(ctx, flow, self);
                 }
+                // Bidirectional streams of servers: none may be opened (RFC 9114 section 6.1).
+                QuicEvent::Readable(id) if id & 3 == 1 => {}
                 QuicEvent::Readable(id) if id & 2 != 0 => self.read_control(ctx, flow, id, handler),
                 QuicEvent::Readable(id) => self.read(ctx, flow, id, handler),
                 QuicEvent::Writable(id) if Some(id) == self.control => self.write_control(),
@@ -327,7 +419,7 @@ impl<T> Connection<T> {
                     );
                 }
                 QuicEvent::Stopped(id, code) => {
-                    if let Some(stream) = self.streams.get_mut(&id) {
+                    if let Some(stream) = self.streams.get_mut(key(id)) {
                         stream.done = true;
                         handler.given_up(ctx, flow, self, id, Code(code), true);
                     }
@@ -368,8 +460,14 @@ impl<T> Connection<T> {
 
     /// The stream of a request.
     #[inline]
-    fn read(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, id: u64, handler: &mut impl Handler<T>) {
-        if !self.streams.contains_key(&id) {
+    pub(crate) fn read(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        id: u64,
+        handler: &mut impl Handler<T>,
+    ) {
+        if self.streams.get(key(id)).is_none() {
             if self.role == Role::Client || id < self.next {
                 // One that is given up already.
                 return;
@@ -377,9 +475,12 @@ impl<T> Connection<T> {
             self.next = id + 4;
             let kept = if self.left.is_some() { None } else { handler.begun(ctx, flow, id) };
             match kept {
-                Some(data) => drop(self.streams.insert(id, Stream::new(Role::Server, data))),
+                Some(data) => self.streams.insert(key(id), Stream::new(id, Role::Server, data)),
                 None => return self.refuse(id, Code::REQUEST_REJECTED),
             }
+        }
+        if self.streams.get(key(id)).is_some_and(|stream| stream.withheld) {
+            return;
         }
         let mut bytes = std::mem::take(&mut self.scratch);
         bytes.clear();
@@ -393,13 +494,13 @@ impl<T> Connection<T> {
         let fault = match (understood, outcome) {
             (Err(fault), _) => fault,
             (Ok(()), QuicRead::Finished) => {
-                match self.streams.get(&id).map(|stream| stream.reader.finish()) {
+                match self.streams.get(key(id)).map(|stream| stream.reader.finish()) {
                     Some(Ok(())) => return handler.end(ctx, flow, self, id),
                     Some(Err(fault)) => fault,
                     None => return,
                 }
             }
-            (Ok(()), QuicRead::Reset(code)) if self.streams.contains_key(&id) => {
+            (Ok(()), QuicRead::Reset(code)) if self.streams.get(key(id)).is_some() => {
                 return handler.given_up(ctx, flow, self, id, Code(code), false);
             }
             (Ok(()), _) => return,
@@ -421,7 +522,7 @@ impl<T> Connection<T> {
         mut input: &[u8],
         handler: &mut impl Handler<T>,
     ) -> Result<(), Fault> {
-        while let Some(stream) = self.streams.get_mut(&id) {
+        while let Some(stream) = self.streams.get_mut(key(id)) {
             let before = stream.reader.held();
             let piece = stream.reader.read(&mut input, &mut self.head);
             self.held = self.held + stream.reader.held() - before;
@@ -444,8 +545,9 @@ impl<T> Connection<T> {
 }
 
 impl<T> Stream<T> {
-    fn new(role: Role, data: T) -> Self {
+    fn new(id: u64, role: Role, data: T) -> Self {
         Self {
+            id,
             reader: Reader::new(role),
             data,
             head: Vec::new(),
@@ -455,16 +557,32 @@ impl<T> Stream<T> {
             sent: 0,
             whole: false,
             done: false,
+            withheld: false,
         }
     }
 }
 
+/// The key of a stream of a request: at least 2^31 requests of a connection differ.
+#[inline]
+fn key(id: u64) -> u32 {
+    (id >> 1) as u32
+}
+
+/// There are no bodies but what was pushed.
+pub(crate) struct Nothing;
+
+impl Source for Nothing {
+    fn fill(&self, _: Body, _: u64, out: &mut [u8]) {
+        out.fill(0);
+    }
+}
+
 /// Writes generated bytes of a body.
-pub(super) fn write_generated(body: Body, offset: u64, out: &mut [u8]) {
+pub(crate) fn write_generated(body: Body, offset: u64, out: &mut [u8]) {
     pattern::write(u64::from(body.number), offset, out);
 }
 
 /// The number of the message of a stream.
-pub(super) fn number(stream: u64) -> u32 {
+pub(crate) fn number(stream: u64) -> u32 {
     (stream >> 2) as u32
 }

@@ -10,7 +10,7 @@ use crate::http::server::{IS_OF_CONNECTION, Rules};
 use crate::message::Vars;
 use crate::pattern;
 use crate::quic::link::{self, Link as AnyLink, give_up, state};
-use crate::quic::{QuicEnd, failure};
+use crate::quic::{Due, QuicEnd, failure};
 use crate::vary::{Delay, Size};
 use http3::qpack::{self, Field};
 use http3::{Code, Fault, Role};
@@ -155,7 +155,7 @@ impl Server {
         let connection = Box::new(Connection::new(Role::Server, quic, ctx.now, base));
         let link = Link::Server(connection, Serving::default());
         ctx.extras.of(flow).quic = Some(Box::new(AnyLink::Http(link)));
-        ctx.arm(flow, ctx.common.patience.idle);
+        link::await_handshake(ctx, flow);
     }
 
     #[inline]
@@ -202,9 +202,14 @@ impl Server {
         if link::woke_without(ctx, flow) {
             return;
         }
-        let mut is_due = false;
-        with(ctx, flow, |ctx, flow, connection, _| is_due = connection.carried.woke(ctx, flow));
-        if is_due && matches!(flow.state, state::OPEN | state::CONNECTING) {
+        let mut due = Due::Nothing;
+        with(ctx, flow, |ctx, flow, connection, _| {
+            due = connection.carried.woke(ctx, flow);
+            if due == Due::Handshake {
+                connection.carried.outlast(ctx, flow);
+            }
+        });
+        if due == Due::Wake && matches!(flow.state, state::OPEN | state::CONNECTING) {
             with(ctx, flow, |ctx, flow, connection, serving| {
                 let had = !serving.delayed.is_empty();
                 let (due, later): (Vec<_>, Vec<_>) =
@@ -273,8 +278,8 @@ impl Server {
         if let Some(asked) = connection.data(stream) {
             asked.class = (answer.status / 100).clamp(1, 5) as u8;
         }
-        connection.send(stream, block, Body { source: GENERATED, number, len }, true);
-        connection.write(ctx, stream, &Generated);
+        let body = Body { source: GENERATED, number, len };
+        connection.send(ctx, stream, block, (body, true), &Generated);
         flow.sent = flow.sent.wrapping_add(1);
         flow.mark(ctx.now);
         let last = self.keep_alive.is_some_and(|all| flow.sent >= all);
@@ -348,8 +353,7 @@ impl Handler<Asked> for With<'_> {
             block.clear();
             qpack::begin(block);
             self.server.go_on.put(block);
-            connection.send(stream, block, Body::default(), false);
-            connection.write(ctx, stream, &Generated);
+            connection.send(ctx, stream, block, (Body::default(), false), &Generated);
             ctx.counts.http[0] += 1;
         }
         ctx.arm(flow, ctx.common.patience.idle);
@@ -435,7 +439,7 @@ impl Handler<Asked> for With<'_> {
     fn lost(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Serves, end: &QuicEnd) {
         flow.set(Flag::PeerClosed);
         let open = flow.state != state::CONNECTING;
-        let code_name = |code| Code(code).name().to_owned();
+        let code_name = |code| Code(code).text();
         match failure(end, open, Code::NO_ERROR.0, Reason::NoHttp3, code_name) {
             _ if flow.has(Flag::Done) => {}
             // What was sent has come, if nobody complains: the acknowledgement may be lost, or never be sent.

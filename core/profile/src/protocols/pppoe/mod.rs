@@ -1,0 +1,20 @@
+//! PPPoE clients of a port.
+
+pub(crate) mod document;
+pub(crate) mod plan;
+pub(super) mod resolve;
+
+use self::document::PppoeDoc;
+use self::plan::PppoePlan;
+use super::{PartPlan, PortPart, Site};
+use crate::resolve::Resolver;
+
+impl PortPart for PppoeDoc {
+    type Plan = PppoePlan;
+
+    fn resolve(&self, resolver: &mut Resolver<'_>, at: &Site<'_>) -> Option<PppoePlan> {
+        Some(resolver.pppoe(at.name, self, at.vlans()))
+    }
+}
+
+impl PartPlan for PppoePlan {}

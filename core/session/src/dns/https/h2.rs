@@ -1,0 +1,4 @@
+//! By HTTP/2: each query on a stream.
+
+pub(super) mod client;
+pub(super) mod server;

@@ -1,0 +1,155 @@
+//! Both ends over connections of a plain QUIC, and each end before one that does something else.
+
+use crate::plan::*;
+use crate::quic::plain::{Against, early, failures, joined_by};
+use crate::quic::{Quic, QuicEnd, QuicEvent};
+use crate::{Counts, Reason};
+use std::sync::Arc;
+use units::Nanos;
+
+fn by(streams: u16, unidirectional: bool) -> QuicOptions {
+    QuicOptions {
+        client: QuicPlan { streams, unidirectional, ..QuicPlan::default() },
+        ..QuicOptions::default()
+    }
+}
+
+fn raw(request: u64, response: u64, requests: u32) -> AppPlan {
+    AppPlan::raw(Size::Fixed(request), Size::Fixed(response), Some(requests), Delay::NONE)
+}
+
+fn both(ends: &[crate::quic::plain::Half; 2]) -> [&Counts; 2] {
+    [ends[0].counts(), ends[1].counts()]
+}
+
+#[test]
+fn programs_run_beside_each_other_on_streams_of_either_kind() {
+    for (streams, one_way) in [(1, false), (7, false), (1, true), (7, true)] {
+        let ends = joined_by(&raw(300, 5_000, 20), by(streams, one_way), 3_000, None);
+        let [client, server] = both(&ends);
+        let text = format!("{streams} {one_way}: {:?} {:?}", client.details, server.details);
+        assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{text}");
+        assert_eq!((client.attempted, client.completed, server.completed), (1, 1, 1), "{text}");
+        let all = u64::from(streams) * 20;
+        assert_eq!((client.requests, client.transactions, server.transactions), (all, all, all), "{text}");
+        assert_eq!((server.bytes_received, client.bytes_received), (all * 300, all * 5_000), "{text}");
+        assert!(ends.iter().all(|half| half.end.is_some() && half.extras() == 0), "{text}: all is gone");
+    }
+}
+
+/// Messages before the first response go with the handshake. If they are rejected they come again, byte for byte, and count
+/// once.
+#[test]
+fn early_data_is_taken_or_sent_again() {
+    for is_accepted in [true, false] {
+        for (streams, one_way) in [(1, false), (5, false), (5, true)] {
+            let QuicOptions { client, .. } = by(streams, one_way);
+            let options = early(is_accepted);
+            let options = QuicOptions { client: QuicPlan { early_data: true, ..client }, ..options };
+            let ends = joined_by(&raw(3_000, 5_000, 4), options, 3_000, None);
+            let [client, server] = both(&ends);
+            let text =
+                format!("{is_accepted} {streams} {one_way}: {:?} {:?}", client.details, server.details);
+            assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{text}");
+            let all = u64::from(streams) * 4;
+            assert_eq!((client.completed, client.requests, server.transactions), (1, all, all), "{text}");
+            assert_eq!((server.bytes_received, client.bytes_received), (all * 3_000, all * 5_000), "{text}");
+            assert_eq!((client.bytes_delivered, client.bytes_sent), (all * 3_000, all * 3_000), "{text}");
+            let (quic, taken) = (&client.quic, u64::from(is_accepted));
+            assert_eq!((quic.early_data_accepted, quic.early_data_rejected), (taken, 1 - taken), "{text}");
+            assert_eq!(
+                (quic.early_requests, server.quic.early_data_accepted),
+                (streams.into(), taken),
+                "{text}"
+            );
+            assert!(ends.iter().all(|half| half.end.is_some() && half.extras() == 0), "{text}: all is gone");
+        }
+    }
+}
+
+/// A stream that is reset in early data is reset again where the server did not take that.
+#[test]
+fn early_data_may_end_with_a_reset() {
+    for is_accepted in [true, false] {
+        let client = Program { ops: vec![Op::Send(Content::generated(Size::Fixed(900))), Op::Reset] };
+        let server =
+            Program { ops: vec![Op::Expect(Expect::Content(Content::generated(Size::Fixed(9_000))))] };
+        let app = AppPlan::Program { client: Arc::new(client), server: Arc::new(server) };
+        let ends = joined_by(&app, early(is_accepted), 3_000, None);
+        let [client, server] = both(&ends);
+        let text = format!("{is_accepted}: {:?} {:?}", client.details, server.details);
+        assert_eq!((failures(client), client.completed), (vec![], 1), "{text}");
+        assert_eq!(failures(server), [(Reason::StreamReset, 1)], "{text}");
+        assert!(ends.iter().all(|half| half.end.is_some() && half.extras() == 0), "{text}: all is gone");
+    }
+}
+
+/// A client that only sends has done nothing yet if there is no handshake.
+#[test]
+fn early_data_without_a_handshake_is_a_failure() {
+    let client = Program { ops: vec![Op::Send(Content::generated(Size::Fixed(900)))] };
+    let server = Program { ops: vec![Op::Expect(Expect::Content(Content::generated(Size::Fixed(900))))] };
+    let app = AppPlan::Program { client: Arc::new(client), server: Arc::new(server) };
+    let mut alone = crate::quic::plain::Half::new(app, early(true), Side::Client);
+    alone.start(Nanos::from_secs(1));
+    for second in 1..8 {
+        alone.turn(Nanos::from_secs(second), Vec::new());
+    }
+    let counts = alone.counts();
+    assert_eq!((failures(counts), counts.completed), (vec![(Reason::SetupTimeout, 1)], 0));
+    assert_eq!((counts.bytes_delivered, counts.quic.early_requests), (0, 1));
+}
+
+#[test]
+fn a_client_that_only_sends_needs_no_stream_of_its_server() {
+    let client = Program { ops: vec![Op::Send(Content::generated(Size::Fixed(9_000)))] };
+    let server = Program { ops: vec![Op::Expect(Expect::Content(Content::generated(Size::Fixed(9_000))))] };
+    let app = AppPlan::Program { client: Arc::new(client), server: Arc::new(server) };
+    let ends = joined_by(&app, by(3, true), 3_000, None);
+    let [client, server] = both(&ends);
+    assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{:?}", server.details);
+    assert_eq!((client.completed, server.completed, server.bytes_received), (1, 1, 27_000));
+}
+
+#[test]
+fn the_end_of_a_run_ends_all_of_them() {
+    let app = AppPlan::raw(Size::Fixed(100), Size::Fixed(100), None, Delay::NONE);
+    let ends = joined_by(&app, by(5, false), 3_000, Some(200));
+    let [client, server] = both(&ends);
+    assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{:?}", client.details);
+    assert_eq!((client.completed, client.stopped, server.completed), (1, 1, 1));
+    assert!(client.transactions > 50 && client.transactions == server.transactions);
+}
+
+#[test]
+fn one_stream_that_fails_fails_the_session() {
+    let mut against = Against::by(raw(10, 10, 2), by(3, false), Side::Client);
+    against.peer.reset(4, 9);
+    against.run(20);
+    let counts = against.half.counts();
+    assert_eq!(failures(counts), [(Reason::StreamReset, 1)]);
+    assert_eq!(counts.details.keys().collect::<Vec<_>>(), ["RESET_STREAM: code 0x9"]);
+    assert!(against.events.contains(&QuicEvent::Lost(QuicEnd::Application(1))), "{:?}", against.events);
+    // The server closes while responses are outstanding.
+    let mut against = Against::by(raw(10, 10, 2), by(3, false), Side::Client);
+    against.peer.close(Nanos::ZERO, 0);
+    against.run(20);
+    assert_eq!(failures(against.half.counts()), [(Reason::ClosedEarly, 1)]);
+}
+
+#[test]
+fn streams_of_the_other_kind_are_refused() {
+    for (one_way, refused) in [(false, 2), (true, 0)] {
+        let mut against = Against::by(raw(10, 10, 1), by(1, one_way), Side::Server);
+        let [uni, bi] = [false, true].map(|both_ways| against.peer.open(both_ways).unwrap());
+        for stream in if one_way { [bi, uni] } else { [uni, bi] } {
+            against.peer.send(stream, &[7; 10]);
+            against.peer.finish(stream);
+        }
+        against.run(5);
+        assert!(against.events.contains(&QuicEvent::Stopped(refused, 0)), "{one_way}: {:?}", against.events);
+        against.peer.close(Nanos::ZERO, 0);
+        against.run(20);
+        assert_eq!(against.half.counts().bytes_received, 10, "{one_way}");
+    }
+}
