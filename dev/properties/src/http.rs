@@ -1,5 +1,5 @@
 //! Bytes of any kind to an HTTP client and an HTTP server: they survive them, and count the same however the bytes come
-//! in pieces. The client once ignores redirects and cookies, and once follows and keeps them.
+//! in pieces, and have no more responses than requests. The client once ignores redirects and cookies, and once follows and keeps them.
 //!
 //! The first byte of an input selects the end (the low bit), the number of requests the client has sent (the next two)
 //! and the length of the pieces (the others); the rest is the end's input.
@@ -30,6 +30,7 @@ pub fn check(data: &[u8]) {
             assert_eq!((whole.http, whole.requests), (pieces.http, pieces.requests));
             assert_eq!((whole.redirects, whole.cookies), (pieces.redirects, pieces.cookies));
             assert_eq!(whole.transactions, pieces.transactions);
+            assert!(whole.transactions <= whole.requests);
             assert_eq!((whole.completed, whole.active()), (pieces.completed, 0));
         }
     }

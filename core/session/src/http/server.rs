@@ -384,6 +384,8 @@ impl Server {
                     used += bytes;
                 }
                 Err(wrong) => {
+                    // One with a malformed body has been counted.
+                    ctx.counts.requests += u64::from(flow.state == state::HEAD);
                     self.bad(ctx, flow, wrong);
                     return data.len();
                 }

@@ -433,6 +433,7 @@ fn a_server_refuses_bad_requests() {
         ("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "400"),
         ("GET /x y HTTP/1.1\r\nHost: x\r\n\r\n", "400"),
         ("GET  HTTP/1.1\r\nHost: x\r\n\r\n", "400"),
+        ("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nno length\r\n", "400"),
     ] {
         let client = Program { ops: vec![Op::Send(Content::bytes(says)), Op::Expect(Expect::End)] };
         let of_http = http(vec![(sized(1), 1)], 1);
@@ -447,6 +448,8 @@ fn a_server_refuses_bad_requests() {
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{says:?}: {answer}");
         assert_eq!(wire.server().active(), 0);
         assert_eq!(wire.client().completed, 1);
+        // Malformed ones count as requests, as their responses do.
+        assert_eq!((wire.server().requests, wire.server().transactions), (1, 1), "{says:?}");
     }
 }
 

@@ -287,6 +287,26 @@ mod by_http1 {
         assert_eq!((stopped.failed_in_all(), stopped.active()), (0, 0), "{:?}", stopped.failures);
     }
 
+    /// A malformed request is counted, as its response is.
+    #[test]
+    fn no_more_responses_than_requests() {
+        let plan = entry(by(HttpVersion::One, some(1, Method::Post)));
+        for said in [
+            "garbage\r\n\r\n",
+            "POST /dns-query HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\nx\r\n",
+        ] {
+            let events = [
+                EndEvent::Opened,
+                EndEvent::Received(said.into()),
+                EndEvent::Acknowledged(255),
+                EndEvent::Closed(End::Closed),
+            ];
+            let counts = counts_after(&plan, SERVER, &events.map(|event| (Nanos::from_secs(1), event)));
+            assert_eq!(failures(&counts), [(Reason::BadRequest, 1)], "{said:?}");
+            assert_eq!((counts.requests, counts.transactions, counts.http[3]), (1, 1, 1), "{said:?}");
+        }
+    }
+
     #[test]
     fn a_query_and_its_response_look_like_this() {
         let rules = vec![rule("", vec![address("192.0.2.7", 1)])];

@@ -134,6 +134,8 @@ impl Server {
                 Ok(Some(bytes)) => used += bytes,
                 Ok(None) => return used,
                 Err(why) => {
+                    // One with a malformed body has been counted.
+                    ctx.counts.requests += u64::from(flow.state == HEAD);
                     ctx.counts.detail(why);
                     serving.close = true;
                     self.respond(ctx, flow, serving, Err("400"));
