@@ -621,6 +621,8 @@ mod by_http3 {
             (asking("PUT", "/dns-query", &[]), "405"),
             (with_body(post.clone(), &message[..5]), "400"),
             (with_body(post, &[0; 70_000]), "413"),
+            // Nothing that follows matters: here frames of settings, which no request may have.
+            ([asking("POST", "/other", &[]), vec![4, 0]].concat(), "404"),
         ] {
             let (against, got) =
                 against(Side::Server, &said, true, |against| against.peer.close(Nanos::ZERO, 0x100));

@@ -40,6 +40,8 @@ struct Stream<T> {
     done: bool,
     /// Nothing is read of it for now, so its sender may send no more than its window allows.
     withheld: bool,
+    /// Nothing more of it is read: the response does not depend on it.
+    discarded: bool,
 }
 
 /// A connection.
@@ -284,6 +286,14 @@ impl<T> Connection<T> {
         }
     }
 
+    /// Asks the other end to send no more of a request, and ignores what still comes (RFC 9114 section 4.1).
+    pub(crate) fn discard(&mut self, id: u64) {
+        if let Some(stream) = self.streams.get_mut(key(id)) {
+            stream.discarded = true;
+            self.carried.quic.stop(id, Code::NO_ERROR.0);
+        }
+    }
+
     /// Forgets a stream on which all has come that should, and what was sent has arrived; discards what was not sent.
     pub(crate) fn take(&mut self, ctx: &mut Ctx<'_>, id: u64) -> Option<T> {
         let stream = self.streams.remove(key(id))?;
@@ -479,7 +489,7 @@ impl<T> Connection<T> {
                 None => return self.refuse(id, Code::REQUEST_REJECTED),
             }
         }
-        if self.streams.get(key(id)).is_some_and(|stream| stream.withheld) {
+        if self.streams.get(key(id)).is_some_and(|stream| stream.withheld || stream.discarded) {
             return;
         }
         let mut bytes = std::mem::take(&mut self.scratch);
@@ -488,7 +498,7 @@ impl<T> Connection<T> {
         ctx.counts.bytes_received += bytes.len() as u64;
         let understood = self.understand(ctx, flow, id, &bytes, handler);
         self.scratch = bytes;
-        if flow.has(Flag::Failed) {
+        if flow.has(Flag::Failed) || self.streams.get(key(id)).is_some_and(|stream| stream.discarded) {
             return;
         }
         let fault = match (understood, outcome) {
@@ -522,7 +532,7 @@ impl<T> Connection<T> {
         mut input: &[u8],
         handler: &mut impl Handler<T>,
     ) -> Result<(), Fault> {
-        while let Some(stream) = self.streams.get_mut(key(id)) {
+        while let Some(stream) = self.streams.get_mut(key(id)).filter(|stream| !stream.discarded) {
             let before = stream.reader.held();
             let piece = stream.reader.read(&mut input, &mut self.head);
             self.held = self.held + stream.reader.held() - before;
@@ -558,6 +568,7 @@ impl<T> Stream<T> {
             whole: false,
             done: false,
             withheld: false,
+            discarded: false,
         }
     }
 }

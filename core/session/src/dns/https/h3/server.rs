@@ -222,6 +222,9 @@ impl Server {
         }
         connection.end_with(stream);
         connection.write(ctx, stream, &Nothing);
+        if reply.is_err() {
+            connection.discard(stream);
+        }
         flow.mark(ctx.now);
         if flow.has(Flag::Stopping) {
             connection.leave();
@@ -321,8 +324,7 @@ impl Handler<Asked> for With<'_> {
         let Some(asked) = connection.data(stream).filter(|asked| asked.tag.is_none()) else { return };
         let len = asked.query.len() + bytes.len();
         if len > MESSAGE_MAX || len > SMALL && held(connection) > HELD_MAX {
-            self.server.respond(ctx, flow, connection, stream, Err("413"));
-            return connection.carried.quic.stop(stream, Code::NO_ERROR.0);
+            return self.server.respond(ctx, flow, connection, stream, Err("413"));
         }
         if let Some(asked) = connection.data(stream) {
             asked.query.extend_from_slice(bytes);
