@@ -302,7 +302,7 @@ mod by_http1 {
                 EndEvent::Closed(End::Closed),
             ];
             let counts = counts_after(&plan, SERVER, &events.map(|event| (Nanos::from_secs(1), event)));
-            assert_eq!(failures(&counts), [(Reason::BadRequest, 1)], "{said:?}");
+            assert_eq!(counts.failed(Reason::BadRequest), 1, "{said:?}");
             assert_eq!((counts.requests, counts.transactions, counts.http[3]), (1, 1, 1), "{said:?}");
         }
     }
