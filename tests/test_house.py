@@ -131,12 +131,14 @@ def test_methods_are_named_in_their_own_files_only():
         assert not named.search(program), path.relative_to(REPO)
 
 
-# Lists of hosts' control protocols, one for each crate or program that knows them.
+# Lists of hosts' control protocols and of headers, one for each crate or program that knows them.
 PROTOCOL_LISTS = {
     "core/profile/src/protocols/mod.rs",
     "core/result/src/protocols/mod.rs",
     "core/wire/src/control.rs",
+    "core/wire/src/protocols/mod.rs",
     "shell/engine/src/emulation/protocols.rs",
+    "shell/otg/src/packet/mod.rs",
     "shell/otg/src/protocols/mod.rs",
     "web/src/protocols/list.tsx",
 }
@@ -146,11 +148,14 @@ LABS = {
     "shell/lab/src/topology/mod.rs": "devices under test that run it",
     "shell/lab/src/topology/routing.rs": "devices under test that run it",
 }
+EMULATED = {"core/emulate/src/lib.rs": "the list of protocols in that crate"}
+COMMANDS = {"shell/cli/src/control.rs": "help of commands: whose hosts obey each"}
 NAMED_ELSEWHERE = {
     "isis": {},
     "ospf": LABS,
     "bgp": LABS | {"core/profile/src/document/flap.rs": "the name of its part in the profile's schema"},
-    "vrrp": {"core/emulate/src/lib.rs": "the list of protocols in that crate"},
+    "vrrp": EMULATED,
+    "lacp": EMULATED | COMMANDS | {"edge/script/src/library.rs": "the list of Lua's modules"},
 }
 
 
@@ -206,7 +211,7 @@ SAID_ELSEWHERE = {
     "shell/cli/src/verdicts/of_run.rs": "names of properties",
     "shell/lab/src/hook.rs": "variables of hooks",
     "shell/otg/src/packet/cfm.rs": "fields of the model's headers",
-    "shell/otg/src/packet/plain.rs": "fields of the model's headers",
+    "shell/otg/src/packet/lacp.rs": "fields of the model's headers",
     "shell/otg/src/protocols/bgp.rs": "columns of the model",
     "shell/otg/src/protocols/dhcp.rs": "columns of the model",
     "shell/otg/src/protocols/isis.rs": "columns of the model",

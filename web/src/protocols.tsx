@@ -29,16 +29,17 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const judged = here.filter((key) => KINDS[key].up);
   const settled = judged.every((key) => counts[KINDS[key].up!] === counts[KINDS[key].total]);
   const neighbours = states.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => neighbour(port, row)));
-  const off = (name: string, ports: { port: string; is_down: boolean }[]) => {
-    const those = ports.filter((port) => port.is_down).map((port) => port.port);
-    return those.length > 0 && <p class="muted">{name} is disabled on {those.join(", ")}.</p>;
+  const off = (key: Key) => {
+    const { disabled } = KINDS[key];
+    const rows = states[key] as { port: string; is_down?: boolean }[];
+    const ports = disabled ? rows.filter((row) => row.is_down).map((row) => row.port) : [];
+    return ports.length > 0 && <p key={key} class="muted">{disabled} is disabled on {ports.join(", ")}.</p>;
   };
   return (
     <Panel title="Protocols">
       <p>{here.map((key) => KINDS[key].said(counts)).join(" · ")}.</p>
       {judged.length > 0 && <Announcement text={settled ? "All sessions, leases and LAGs are up." : "Not all sessions, leases and LAGs are up."} />}
-      {off("LLDP", states.lldp)}
-      {off("LACP", states.lacp)}
+      {here.map(off)}
       {here.map((key) => <States key={key} kind={KINDS[key] as Kind<unknown>} rows={states[key]} of={counts[KINDS[key].total]} />)}
       <Neighbours caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours} />
     </Panel>

@@ -19,6 +19,7 @@ mod frame;
 pub mod groups;
 pub mod lacp;
 pub mod lldp;
+mod pool;
 pub mod pppoe;
 mod router;
 mod timing;
@@ -26,5 +27,6 @@ mod vlans;
 pub mod vrrp;
 
 pub use frame::{Mac, is_slow, link_local, may_concern};
+pub use pool::{Pool, PoolClient, PoolConfig, Protocol};
 pub use router::{RouterFinder, RouterFinders};
 pub use vlans::{ClientVlans, EachVlan};

@@ -5,14 +5,15 @@
 //! requested by PSNPs.
 
 use crate::counts::IsisCounts;
-use crate::database::{Database, Outcome};
+use crate::database::{Database, body};
 use crate::own::{Link, Own, Said};
 use crate::password::{self, Password};
 use crate::pdu::{
     CSNP_HEADER, ENTRIES, ENTRIES_IN_TLV, LspHeader, LspId, PSNP_HEADER, Pdu, begin_snp, finish, links_to,
     put,
 };
-use linkstate::{Flood, Place, RETRANSMIT};
+use linkstate::{Flood, Outcome, Place, RETRANSMIT};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
@@ -88,9 +89,9 @@ impl Level {
         let own = Own::new(said);
         Self {
             number,
-            flood: Flood::new((0..own.groups()).map(|group| own.count(group))),
+            flood: Flood::new((0..own.originations.groups()).map(|group| own.originations.count(group))),
             own,
-            database: Database::new(room, keep),
+            database: Database::new((), room, keep),
             with: None,
             named: BTreeSet::new(),
             has_narrow: false,
@@ -135,14 +136,14 @@ impl Level {
         }
         self.was_adjacent = true;
         self.is_to_describe = !self.is_lan;
-        for group in 0..self.own.groups() {
-            match self.own.version(group).is_up {
+        for group in 0..self.own.originations.groups() {
+            match self.own.originations.instance(group).is_up {
                 true => self.flood.begin(group),
-                false => self.flood.skip(group, self.own.count(group)),
+                false => self.flood.skip(group, self.own.originations.count(group)),
             }
         }
         self.step_at = Nanos::ZERO;
-        for range in self.own.up().collect::<Vec<_>>() {
+        for range in self.own.originations.up().collect::<Vec<_>>() {
             self.tell(range, true, out);
         }
     }
@@ -160,8 +161,8 @@ impl Level {
         self.told.fill(false);
         self.is_to_describe = false;
         self.flood.forget(u8::MAX);
-        for group in 0..self.own.groups() {
-            self.flood.skip(group, self.own.count(group));
+        for group in 0..self.own.originations.groups() {
+            self.flood.skip(group, self.own.originations.count(group));
         }
     }
 
@@ -182,7 +183,7 @@ impl Level {
 
     /// Whether the neighbour has received everything.
     pub(crate) fn is_told(&self, links: Option<&[Link]>, is_shut: bool) -> bool {
-        self.own.is_current(links, is_shut) && self.flood.is_done(|group| self.own.count(group))
+        self.own.is_current(links, is_shut) && self.flood.is_done(|group| self.own.originations.count(group))
     }
 
     /// Takes in an LSP.
@@ -194,7 +195,7 @@ impl Level {
             return self.owe(now, header);
         }
         self.wanted.remove(&header.id);
-        match self.database.install(now, header, pdu.bytes) {
+        match self.database.install(now, header, body(pdu.bytes)) {
             Outcome::Installed => self.note_links(pdu, header),
             Outcome::LeftOut => out.counts.left_out += 1,
             Outcome::Older => return,
@@ -218,6 +219,14 @@ impl Level {
         self.has_narrow = narrow && !wide;
     }
 
+    /// Whether to request a neighbour's LSP: it is unknown or newer than the stored one.
+    fn lacks(&self, now: Nanos, header: &LspHeader) -> bool {
+        match self.database.compare(now, header) {
+            Some(order) => order == Ordering::Greater,
+            None => header.lifetime_s != 0 && header.sequence != 0 && self.database.has_room(0),
+        }
+    }
+
     /// On a point-to-point link, an LSP is to be acknowledged.
     fn owe(&mut self, now: Nanos, header: &LspHeader) {
         if !self.is_lan {
@@ -230,15 +239,15 @@ impl Level {
     fn compare_own(&mut self, now: Nanos, theirs: &LspHeader, out: &mut Out<'_>) {
         let Some(place) = self.own.find(theirs.id) else { return self.compare_stray(now, theirs) };
         let group = place.0 as usize;
-        if !self.own.is_known(group) {
+        if !self.own.originations.is_used(group) {
             if theirs.lifetime_s != 0 && theirs.sequence != 0 {
                 out.counts.outdated += 1;
-                self.own.overtake(group, theirs.sequence);
+                self.own.originations.overtake(group, theirs.sequence);
                 self.step_at = Nanos::ZERO;
             }
             return;
         }
-        let (ours, is_up) = (self.own.header(now, place), self.own.version(group).is_up);
+        let (ours, is_up) = (self.own.header(now, place), self.own.originations.instance(group).is_up);
         if theirs.is_same(&ours) {
             self.flood.acknowledge(place, ALL);
         } else if theirs.is_newer_than(&ours) {
@@ -249,7 +258,7 @@ impl Level {
                 }
                 false => {
                     out.counts.outdated += 1;
-                    self.own.overtake(group, theirs.sequence);
+                    self.own.originations.overtake(group, theirs.sequence);
                     self.step_at = Nanos::ZERO;
                 }
             }
@@ -300,7 +309,7 @@ impl Level {
             if self.own.is_mine(theirs.id.system) {
                 seen.insert(theirs.id);
                 self.compare_own(now, &theirs, out);
-            } else if range.is_some() && self.database.wants(&theirs) && self.wanted.len() < WANTED_MAX {
+            } else if range.is_some() && self.lacks(now, &theirs) && self.wanted.len() < WANTED_MAX {
                 self.wanted.entry(theirs.id).or_insert(0);
                 // It may be about to send it, and on a LAN another router may ask for it.
                 let patience = if self.is_lan { TOO_SOON } else { PATIENCE };
@@ -309,12 +318,12 @@ impl Level {
         }
         let Some((from, to)) = range else { return };
         let mut repeated = 0;
-        for group in 0..self.own.groups() {
-            let is_up = self.own.version(group).is_up;
-            if !self.own.is_known(group) {
+        for group in 0..self.own.originations.groups() {
+            let is_up = self.own.originations.instance(group).is_up;
+            if !self.own.originations.is_used(group) {
                 continue;
             }
-            for index in 0..self.own.count(group) {
+            for index in 0..self.own.originations.count(group) {
                 let place = (group as u32, index);
                 let id = self.own.id(place);
                 if id < from || to < id || seen.contains(&id) {
@@ -370,7 +379,7 @@ impl Level {
         for group in changes.groups {
             match self.with.is_some() {
                 true => self.flood.begin(group),
-                false => self.flood.skip(group, self.own.count(group)),
+                false => self.flood.skip(group, self.own.originations.count(group)),
             }
         }
         out.counts.refreshed += changes.refreshed;
@@ -383,13 +392,19 @@ impl Level {
     /// Says by CSNPs what there is.
     fn describe(&mut self, now: Nanos, out: &mut Out<'_>) {
         let mut all = BTreeMap::new();
-        for group in (0..self.own.groups()).filter(|group| self.own.version(*group).is_up) {
-            for index in 0..self.own.count(group) {
+        for group in
+            (0..self.own.originations.groups()).filter(|group| self.own.originations.instance(*group).is_up)
+        {
+            for index in 0..self.own.originations.count(group) {
                 let header = self.own.header(now, (group as u32, index));
                 all.insert(header.id, header);
             }
         }
-        all.extend(self.database.headers(now).map(|header| (header.id, header)));
+        let left = |header: &LspHeader, since_s| u64::from(header.lifetime_s).saturating_sub(since_s) as u16;
+        let stored = self.database.headers(now);
+        let stored =
+            stored.map(|(header, since_s)| LspHeader { lifetime_s: left(header, since_s), ..*header });
+        all.extend(stored.map(|header| (header.id, header)));
         let all: Vec<LspHeader> = all.into_values().collect();
         self.say(true, &all, out);
     }
@@ -456,7 +471,7 @@ impl Level {
         }
         let mut count = 0u64;
         for _ in 0..AT_ONCE {
-            let Some(place) = self.flood.next(|group| self.own.count(group)) else { break };
+            let Some(place) = self.flood.next(|group| self.own.originations.count(group)) else { break };
             self.send(now, place, out);
             self.flood.sent(now, place, ALL);
             count += 1;
@@ -470,7 +485,7 @@ impl Level {
     fn ask(&mut self, now: Nanos, out: &mut Out<'_>) {
         let lacking = |id: LspId| LspHeader { lifetime_s: 0, id, sequence: 0, checksum: 0 };
         let entries: Vec<LspHeader> =
-            self.wanted.keys().map(|id| self.database.find(*id).copied().unwrap_or(lacking(*id))).collect();
+            self.wanted.keys().map(|id| self.database.find(id).copied().unwrap_or(lacking(*id))).collect();
         self.say(false, &entries, out);
         self.wanted.retain(|_, times| {
             *times += 1;
@@ -484,7 +499,7 @@ impl Level {
         if self.with.is_none() {
             return self.step_at;
         }
-        let flood = match self.flood.next(|group| self.own.count(group)).is_some() {
+        let flood = match self.flood.next(|group| self.own.originations.count(group)).is_some() {
             true => self.flood_at,
             false => Nanos::MAX,
         };

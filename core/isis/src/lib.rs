@@ -36,7 +36,7 @@ pub use linkstate::{RouterHost, Shape};
 pub use neighbour::{NeighbourState, NeighbourView};
 pub use own::{MAX_AGE_S, MIN_LSP_INTERVAL, REFRESH_S};
 pub use password::{Authentication, Password};
-pub use pdu::{Area, LSP_HEADER, LSP_MAX, LspId, Malformed, Received, SystemId, may_concern};
+pub use pdu::{Area, LSP_HEADER, LSP_MAX, LspHeader, LspId, Malformed, Received, SystemId, may_concern};
 pub use router::{Levels, NetworkType, Router, RouterConfig};
 pub use routes::{RouteKind, RouteRange, Topology, fragment_room, networks_max};
 

@@ -8,7 +8,7 @@ use crate::pdu::{
     NLPID_IPV6, PROTOCOLS, SystemId, TE_ROUTER_ID, begin_lsp, finish, finish_lsp, put,
 };
 use crate::routes::{RouteRange, Topology, put_links, put_prefix, routes_tlv};
-use linkstate::Place;
+use linkstate::{Changes, Originations, Pace, Place, Wish};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
@@ -69,53 +69,13 @@ pub(crate) type Link = (SystemId, u8, u32);
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) said: Said,
-    groups: Vec<Group>,
+    pub(crate) originations: Originations<u32>,
     /// The first fragment of each range; a range's fragments are consecutive.
     first: Vec<u32>,
     /// The links in the router's own LSP.
     links: Vec<Link>,
-    /// Which ranges the LSPs of generated routers have.
-    shown: Vec<bool>,
-    /// States of ranges set by commands.
-    ordered: Vec<Option<bool>>,
-    /// Which ranges were to be up at the last step.
-    wanted: Vec<bool>,
-    /// When a range's schedule changes something next, after the start of traffic.
-    next: Option<Nanos>,
     /// Routes for which there are too few fragments.
     pub(crate) unfitting: u64,
-}
-
-/// LSPs that come and go together.
-#[derive(Debug, Clone, Copy)]
-struct Group {
-    count: u32,
-    version: Version,
-    /// When this version was originated; `None` until there is a first one.
-    originated: Option<Nanos>,
-    /// Whether there is an instance with this sequence number somewhere.
-    is_used: bool,
-    /// Whether they must be originated again although nothing of them changed: a newer instance is out there.
-    is_outdated: bool,
-}
-
-/// State of a group known to a neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version {
-    pub(crate) sequence: u32,
-    /// Whether they are there; if not, they are purged.
-    pub(crate) is_up: bool,
-}
-
-/// Changes of a step.
-#[derive(Debug, Default)]
-pub(crate) struct Changes {
-    /// Groups that are to be flooded.
-    pub(crate) groups: Vec<usize>,
-    /// LSPs that were only refreshed.
-    pub(crate) refreshed: u64,
-    /// Ranges of routes that came or went.
-    pub(crate) ranges: Vec<(usize, bool)>,
 }
 
 impl Own {
@@ -138,60 +98,28 @@ impl Own {
         });
         let first = first.collect();
         let generated = said.topology.map_or(0, |topology| topology.routers);
-        let group = |count| Group {
-            count,
-            version: Version { sequence: 1, is_up: false },
-            originated: None,
-            is_used: false,
-            is_outdated: false,
-        };
-        let ranges = said.routes.len();
         Self {
-            groups: [1, generated].into_iter().chain(fragments).map(group).collect(),
+            originations: Originations::new(
+                Pace {
+                    interval: MIN_LSP_INTERVAL,
+                    arrival: Nanos::ZERO,
+                    spaces_unsent: true,
+                    refresh: said.refresh,
+                },
+                [1, generated].into_iter().chain(fragments),
+                GENERATED,
+                said.routes.iter().map(RouteRange::is_generated).collect(),
+            ),
             first,
             links: Vec::new(),
-            shown: vec![false; ranges],
-            ordered: vec![None; ranges],
-            wanted: vec![false; ranges],
-            next: None,
             unfitting,
             said,
         }
     }
 
-    pub(crate) fn groups(&self) -> usize {
-        self.groups.len()
-    }
-
-    pub(crate) fn count(&self, group: usize) -> u32 {
-        self.groups[group].count
-    }
-
-    pub(crate) fn version(&self, group: usize) -> Version {
-        self.groups[group].version
-    }
-
-    /// Whether anything of a group can be at others.
-    pub(crate) fn is_known(&self, group: usize) -> bool {
-        self.groups[group].is_used
-    }
-
     /// Routes of a range.
     pub(crate) fn routes(&self, range: usize) -> u64 {
         self.said.routes[range].count.into()
-    }
-
-    /// Ranges whose routes are up.
-    pub(crate) fn up(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.said.routes.len()).filter(|range| match self.said.routes[*range].is_generated() {
-            true => self.groups[GENERATED].version.is_up && self.shown[*range],
-            false => self.groups[RANGES + range].version.is_up,
-        })
-    }
-
-    /// Advertises a range, or withdraws it, regardless of its schedule.
-    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
-        self.ordered[range] = Some(up);
     }
 
     /// Whether a router is this one, or generated behind it.
@@ -216,7 +144,9 @@ impl Own {
             return Some((OWN as u32, 0));
         }
         let holds = |range: &usize| {
-            fragment.checked_sub(self.first[*range]).is_some_and(|at| at < self.groups[RANGES + range].count)
+            fragment
+                .checked_sub(self.first[*range])
+                .is_some_and(|at| at < self.originations.count(RANGES + range))
         };
         let range = (0..self.first.len()).find(holds)?;
         Some(((RANGES + range) as u32, fragment - self.first[range]))
@@ -234,16 +164,16 @@ impl Own {
 
     /// The LSP at a place, as it is at `now`.
     pub(crate) fn build(&self, now: Nanos, place: Place) -> Vec<u8> {
-        let Group { version, originated, .. } = self.groups[place.0 as usize];
-        let since = originated.map_or(0, |at| now.since(at).0 / Nanos::from_secs(1).0);
-        let lifetime_s = match version.is_up {
-            true => u64::from(self.said.lifetime_s).saturating_sub(since).max(1) as u16,
+        let instance = self.originations.instance(place.0 as usize);
+        let age_s = self.originations.age_s(now, place.0 as usize);
+        let lifetime_s = match instance.is_up {
+            true => u64::from(self.said.lifetime_s).saturating_sub(age_s).max(1) as u16,
             false => 0,
         };
         let said = &self.said;
-        let header = LspHeader { lifetime_s, id: self.id(place), sequence: version.sequence, checksum: 0 };
+        let header = LspHeader { lifetime_s, id: self.id(place), sequence: instance.sequence, checksum: 0 };
         let mut out = self.begin(&header, place.0 as usize == OWN);
-        if version.is_up {
+        if instance.is_up {
             let (index, room) = (place.1, crate::fragment_room(said.lsp_bytes, said.password.as_ref()));
             match (place.0 as usize, said.topology) {
                 (OWN, _) => self.put_own(&mut out),
@@ -320,7 +250,7 @@ impl Own {
         };
         self.put_names(out, &hostname);
         topology.put_links(out, number, said.system);
-        for (range, _) in said.routes.iter().zip(&self.shown).filter(|(_, shown)| **shown) {
+        for range in self.originations.shown().map(|range| &said.routes[range]) {
             range.put(out, said.number, topology.share(number, range.count));
         }
     }
@@ -336,13 +266,6 @@ impl Own {
         })
     }
 
-    /// A newer instance of one of these is out there. It is originated again with a higher number, or purged with this one.
-    pub(crate) fn overtake(&mut self, group: usize, sequence: u32) {
-        let group = &mut self.groups[group];
-        group.version.sequence = group.version.sequence.max(sequence);
-        (group.is_outdated, group.is_used) = (true, true);
-    }
-
     /// Originates, refreshes and purges LSPs that are due. `since` is the time since the start of traffic, `links` are
     /// the router's own and `None` before any adjacency; `is_shut`: purge all.
     pub(crate) fn step(
@@ -353,81 +276,36 @@ impl Own {
         is_shut: bool,
     ) -> Changes {
         let mut changes = Changes::default();
-        self.next = None;
-        for (range, routes) in self.said.routes.iter().enumerate() {
-            let (is_up, change) = routes.schedule.at(since);
-            let ordered = self.ordered[range];
-            self.wanted[range] = ordered.unwrap_or(is_up) && !is_shut;
-            self.next = self.next.into_iter().chain(change.filter(|_| ordered.is_none())).min();
-        }
-        for group in 0..self.groups.len() {
-            let (is_wanted, differs) = self.wish(group, links, is_shut);
-            let it = &mut self.groups[group];
-            if it.due(is_wanted, differs, self.said.refresh).is_none_or(|due| due > now) {
-                continue;
+        self.originations.follow(since, is_shut, self.said.routes.iter().map(|range| &range.schedule));
+        for group in 0..self.originations.groups() {
+            let wish = self.wish(group, links, is_shut);
+            if self.originations.step(now, group, wish, &mut changes) && wish.is_wanted && group == OWN {
+                self.links = links.unwrap_or_default().to_vec();
             }
-            let was_up = it.version.is_up;
-            let is_same = was_up && is_wanted && !differs && !it.is_outdated;
-            changes.refreshed += if is_same { it.count.into() } else { 0 };
-            match is_wanted {
-                true => it.originate(now),
-                false => it.version.is_up = false,
-            }
-            it.is_outdated = false;
-            match group {
-                OWN if is_wanted => self.links = links.unwrap_or_default().to_vec(),
-                OWN => {}
-                GENERATED => {
-                    for range in 0..self.shown.len() {
-                        let shows = is_wanted && self.shows(range);
-                        if std::mem::replace(&mut self.shown[range], shows) != shows {
-                            changes.ranges.push((range, shows));
-                        }
-                    }
-                }
-                _ if was_up != is_wanted => changes.ranges.push((group - RANGES, is_wanted)),
-                _ => {}
-            }
-            changes.groups.push(group);
         }
         changes
     }
 
     /// When a step has something to do; `epoch` is the start of traffic.
     pub(crate) fn next_due(&self, epoch: Nanos, links: Option<&[Link]>, is_shut: bool) -> Nanos {
-        let later = self.next.map_or(Nanos::MAX, |at| epoch.saturating_add(at));
-        let due = |group: usize| {
-            let (is_wanted, differs) = self.wish(group, links, is_shut);
-            self.groups[group].due(is_wanted, differs, self.said.refresh).unwrap_or(Nanos::MAX)
-        };
-        (0..self.groups.len()).map(due).min().unwrap_or(Nanos::MAX).min(later)
+        let due = |group: usize| self.originations.due(group, self.wish(group, links, is_shut));
+        (0..self.originations.groups()).map(due).fold(self.originations.next_change(epoch), Nanos::min)
     }
 
     /// Whether all groups are as they are to be: nothing waits for its time.
     pub(crate) fn is_current(&self, links: Option<&[Link]>, is_shut: bool) -> bool {
-        (0..self.groups.len()).all(|group| {
-            let (is_wanted, differs) = self.wish(group, links, is_shut);
-            let it = &self.groups[group];
-            let is_wanted = is_wanted && it.count > 0;
-            it.version.is_up == is_wanted && !it.is_outdated && !(is_wanted && differs)
-        })
+        let is_current = |group| self.originations.is_current(group, self.wish(group, links, is_shut));
+        (0..self.originations.groups()).all(is_current)
     }
 
-    /// Whether LSPs of generated routers are to have a range.
-    fn shows(&self, range: usize) -> bool {
-        self.wanted[range] && self.said.routes[range].is_generated()
-    }
-
-    /// Whether a group is to be there, and with other contents than it has.
-    fn wish(&self, group: usize, links: Option<&[Link]>, is_shut: bool) -> (bool, bool) {
-        match group {
-            OWN => (links.is_some() && !is_shut, links.is_some_and(|links| links != self.links)),
-            GENERATED => {
-                let differs = self.shown.iter().enumerate().any(|(range, shown)| *shown != self.shows(range));
-                (self.said.topology.is_some() && !is_shut, differs)
-            }
-            _ => (self.wanted[group - RANGES], false),
-        }
+    /// How a group is to be.
+    fn wish(&self, group: usize, links: Option<&[Link]>, is_shut: bool) -> Wish {
+        let (is_wanted, differs) = match group {
+            OWN => (links.is_some(), links.is_some_and(|links| links != self.links)),
+            GENERATED => (self.said.topology.is_some(), self.originations.shows_others(group)),
+            _ => return Wish { is_wanted: self.originations.wants(group), differs: false },
+        };
+        Wish { is_wanted: is_wanted && !is_shut, differs }
     }
 }
 
@@ -449,31 +327,4 @@ fn put_network(out: &mut Vec<u8>, ip: IpAddr, len: u8, metric: u32) {
     let mut value = Vec::new();
     put_prefix(&mut value, (network, len), metric, false, false);
     put(out, routes_tlv(&network), &value);
-}
-
-impl Group {
-    /// When this group is to be originated or purged; `None` if there is nothing to do.
-    fn due(&self, is_wanted: bool, differs: bool, refresh: Nanos) -> Option<Nanos> {
-        let Version { is_up, sequence } = self.version;
-        if self.count == 0 {
-            return None;
-        }
-        if is_wanted {
-            let must = !is_up || differs || self.is_outdated;
-            let at = |span| self.originated.map(|at| at.saturating_add(span));
-            // The last number there is can't be followed by a higher one (section 7.3.16.1): it stays until it is purged.
-            let refresh = at(refresh).filter(|_| sequence < u32::MAX);
-            return if must { Some(at(MIN_LSP_INTERVAL).unwrap_or(Nanos::ZERO)) } else { refresh };
-        }
-        (is_up || self.is_outdated).then_some(Nanos::ZERO)
-    }
-
-    fn originate(&mut self, now: Nanos) {
-        if self.is_used {
-            self.version.sequence = self.version.sequence.saturating_add(1);
-        }
-        self.version.is_up = true;
-        self.is_used = true;
-        self.originated = Some(now);
-    }
 }

@@ -228,7 +228,7 @@ impl fmt::Display for LspId {
 
 /// Identity of an LSP's instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LspHeader {
+pub struct LspHeader {
     /// Seconds until it is not valid any more; 0: it is being purged.
     pub(crate) lifetime_s: u16,
     pub(crate) id: LspId,

@@ -352,7 +352,7 @@ impl linkstate::Router for Router {
     }
 
     fn set_range(&mut self, range: usize, up: bool) {
-        self.levels.iter_mut().for_each(|level| level.own.set_range(range, up));
+        self.levels.iter_mut().for_each(|level| level.own.originations.set_range(range, up));
         self.look();
     }
 
@@ -730,8 +730,9 @@ impl Router {
     /// LSPs it originates now: its own, and those for the routers generated behind it, of all levels.
     pub fn originated(&self) -> u64 {
         let of = |level: &Level| {
-            let up = (0..level.own.groups()).filter(|group| level.own.version(*group).is_up);
-            up.map(|group| u64::from(level.own.count(group))).sum::<u64>()
+            let up = (0..level.own.originations.groups())
+                .filter(|group| level.own.originations.instance(*group).is_up);
+            up.map(|group| u64::from(level.own.originations.count(group))).sum::<u64>()
         };
         self.levels.iter().map(of).sum()
     }

@@ -1,7 +1,6 @@
 //! Exchange over an adjacency: databases are described, LSAs are requested, sent and acknowledged (RFC 2328 sections
 //! 10.6 to 10.9 and 13).
 
-use crate::database::Outcome;
 use crate::failure::Failure;
 use crate::lsa::{
     INITIAL_SEQUENCE, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE, NETWORK, ROUTER, links_to, names,
@@ -11,8 +10,7 @@ use crate::neighbour::{Neighbour, NeighbourState};
 use crate::packet::{Body, Description, INIT, MASTER, MORE, REQUEST, UPDATE, headers, keys, lsas};
 use crate::router::{NetworkType, Router};
 use crate::version::Version;
-use linkstate::Place;
-use linkstate::RETRANSMIT;
+use linkstate::{Outcome, Place, RETRANSMIT};
 use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
@@ -126,11 +124,11 @@ impl Router {
                 if begins && said.headers.is_empty() && one.id > own {
                     (one.leads, one.sequence, one.last) = (false, said.sequence, Some(this));
                     one.state = NeighbourState::Exchange;
-                    one.described = vec![None; self.own.groups()];
+                    one.described = vec![None; self.own.originations.groups()];
                     self.describe(now, n);
                 } else if said.flags & (INIT | MASTER) == 0 && said.sequence == one.sequence && one.id < own {
                     one.state = NeighbourState::Exchange;
-                    one.described = vec![None; self.own.groups()];
+                    one.described = vec![None; self.own.originations.groups()];
                     self.accept(now, n, said);
                 }
             }
@@ -190,9 +188,13 @@ impl Router {
     fn look_at(&mut self, now: Nanos, n: usize, header: &LsaHeader) {
         let wanted = self.neighbours[n].wanted.len();
         if !self.own.is_mine(header.key.router) {
-            match self.database.wants(now, header, wanted) {
-                Some(true) => drop(self.neighbours[n].wanted.insert(header.key, *header)),
-                Some(false) => {}
+            match self.database.compare(now, header) {
+                Some(Ordering::Greater) => drop(self.neighbours[n].wanted.insert(header.key, *header)),
+                Some(_) => {}
+                None if header.is_flushed() => {}
+                None if self.database.has_room(wanted) => {
+                    self.neighbours[n].wanted.insert(header.key, *header);
+                }
                 None => self.counts.left_out += 1,
             }
             return;
@@ -210,13 +212,13 @@ impl Router {
     fn meet(&mut self, now: Nanos, n: usize, place: Place, header: &LsaHeader) -> Ordering {
         let group = place.0 as usize;
         let Some(own) = self.own.header(now, place) else { return Ordering::Equal };
-        let version = self.own.version(group);
+        let version = self.own.originations.instance(group);
         let order = header.against(&own);
         // What is not there must not be out there, either.
         let is_left = !version.is_up && !header.is_flushed() && header.sequence >= version.sequence;
         if order == Ordering::Greater && version.is_up || is_left {
             self.counts.outdated += 1;
-            self.own.overtake(group, header.sequence);
+            self.own.originations.overtake(group, header.sequence);
             // What it has is flushed once the adjacency is full, if there is no newer one until then.
             if let Some(described) = self.neighbours[n].described.get_mut(group) {
                 *described = described.or(Some(version));
@@ -232,9 +234,9 @@ impl Router {
         let mut all = Vec::with_capacity(room * LSA_HEADER);
         let (mut group, mut index) = self.neighbours[n].describe;
         let mut left = room;
-        while group < self.own.groups() {
-            let version = self.own.version(group);
-            if index >= self.own.count(group) || !version.is_up {
+        while group < self.own.originations.groups() {
+            let version = self.own.originations.instance(group);
+            if index >= self.own.originations.count(group) || !version.is_up {
                 (group, index) = (group + 1, 0);
                 continue;
             }
@@ -251,7 +253,7 @@ impl Router {
         }
         let one = &mut self.neighbours[n];
         one.describe = (group, index);
-        one.has_described = group >= self.own.groups();
+        one.has_described = group >= self.own.originations.groups();
         let more = if one.has_described { 0 } else { MORE };
         let flags = more | if one.leads { MASTER } else { 0 };
         self.say(now, n, flags, &all);
@@ -288,7 +290,7 @@ impl Router {
     fn answer(&mut self, now: Nanos, n: usize, wanted: &[u8]) {
         let mut places = Vec::new();
         for key in keys(wanted) {
-            match self.own.find(&key).filter(|place| self.own.is_known(place.0 as usize)) {
+            match self.own.find(&key).filter(|place| self.own.originations.is_originated(place.0 as usize)) {
                 Some(place) => places.push(place),
                 None => return self.restart(now, n, Failure::BadRequest(self.neighbours[n].ip)),
             }
@@ -303,7 +305,7 @@ impl Router {
         while places.peek().is_some() {
             let mut update = Update::new(self.room);
             while let Some(place) = places.next_if(|place| update.put(self, now, *place)) {
-                self.own.note_sent(place.0 as usize);
+                self.own.originations.note_sent(place.0 as usize);
             }
             self.send_update(to, update);
         }
@@ -328,12 +330,12 @@ impl Router {
         let (to, mut count) = (self.to_all(), 0u64);
         for _ in 0..PACKETS_AT_ONCE {
             let mut update = Update::new(self.room);
-            while let Some(place) = self.flood.next(|group| self.own.count(group)) {
+            while let Some(place) = self.flood.next(|group| self.own.originations.count(group)) {
                 if !update.put(self, now, place) {
                     break;
                 }
                 self.flood.sent(now, place, full);
-                self.own.note_sent(place.0 as usize);
+                self.own.originations.note_sent(place.0 as usize);
                 count += 1;
             }
             if update.count == 0 {
@@ -411,7 +413,7 @@ impl Router {
                     at_once.push(header);
                 }
             } else {
-                let outcome = self.database.install(now, &header, lsa);
+                let outcome = self.database.install(now, &header, &lsa[LSA_HEADER..]);
                 if outcome != Outcome::Older {
                     self.note_link(n, &header, lsa);
                 }
@@ -465,7 +467,7 @@ impl Router {
         match self.meet(now, n, place, header) {
             // It comes back to where it was sent: that acknowledges it (section 13 step 7).
             Ordering::Equal => !self.flood.acknowledge(place, bit),
-            Ordering::Greater => !self.own.version(place.0 as usize).is_up,
+            Ordering::Greater => !self.own.originations.instance(place.0 as usize).is_up,
             Ordering::Less => {
                 self.send_to(now, n, &[place]);
                 false
@@ -477,7 +479,8 @@ impl Router {
     /// flushed (section 12.1.6).
     fn own_place(&self, header: &LsaHeader) -> Option<Place> {
         let can_follow = |place: &Place| {
-            header.sequence < i32::MAX || self.own.version(place.0 as usize).sequence == i32::MAX
+            header.sequence < i32::MAX
+                || self.own.originations.instance(place.0 as usize).sequence == i32::MAX
         };
         self.own.find(&header.key).filter(can_follow)
     }
@@ -486,7 +489,7 @@ impl Router {
     fn end_stray(&mut self, key: &LsaKey) {
         self.strays.remove(key);
         if let Some((group, _)) = self.own.find(key) {
-            self.own.overtake(group as usize, INITIAL_SEQUENCE);
+            self.own.originations.overtake(group as usize, INITIAL_SEQUENCE);
             self.step_at = Nanos::ZERO;
         }
     }
@@ -568,7 +571,7 @@ impl Router {
                 }
                 continue;
             };
-            let version = self.own.version(place.0 as usize);
+            let version = self.own.originations.instance(place.0 as usize);
             if header.sequence == version.sequence && header.is_flushed() != version.is_up {
                 self.flood.acknowledge(place, bit);
             }

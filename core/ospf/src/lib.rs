@@ -37,7 +37,7 @@ mod version;
 pub use contents::{LsaContents, LsaLink, LsaRoute};
 pub use contents3::{LsaContents3, LsaExternal3, LsaLink3, LsaPrefix};
 pub use counts::{LsaCounts, OspfCounts};
-pub use database::{Database, KnownLsa};
+pub use database::{Database, KnownLsa, LsaTally};
 pub use failure::Failure;
 pub use linkstate::{RouterHost, Shape};
 pub use lsa::{

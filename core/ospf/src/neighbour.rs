@@ -2,7 +2,7 @@
 
 use crate::Mac;
 use crate::lsa::{LsaHeader, LsaKey};
-use crate::own::Instance;
+use linkstate::Instance;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -111,7 +111,7 @@ pub(crate) struct Neighbour {
     pub(crate) describe: (usize, u32),
     pub(crate) has_described: bool,
     /// Of each group, what was described.
-    pub(crate) described: Vec<Option<Instance>>,
+    pub(crate) described: Vec<Option<Instance<i32>>>,
     /// LSAs to request from it; the requested ones, and the time of the next request.
     pub(crate) wanted: BTreeMap<LsaKey, LsaHeader>,
     pub(crate) asked: BTreeSet<LsaKey>,

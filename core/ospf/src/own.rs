@@ -4,14 +4,14 @@
 //! sequence number and one age; an LSA is built on demand.
 
 use crate::lsa::{
-    EXTERNAL, FLAG_AREA_BORDER, FLAG_EXTERNAL, INITIAL_SEQUENCE, Link, LinkTo, LsaHeader, LsaKey, MAX_AGE,
-    OPTION_EXTERNAL, ROUTER, SUMMARY, put_external, put_lsa, put_router, put_summary,
+    EXTERNAL, FLAG_AREA_BORDER, FLAG_EXTERNAL, Link, LinkTo, LsaHeader, LsaKey, MAX_AGE, OPTION_EXTERNAL,
+    ROUTER, SUMMARY, put_external, put_lsa, put_router, put_summary,
 };
 use crate::lsa3;
 use crate::router::RouterConfig;
 use crate::routes::{RouteKind, RouteRange, Topology};
 use crate::version::Version;
-use linkstate::Place;
+use linkstate::{Changes, Originations, Pace, Place, Wish};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
@@ -52,57 +52,11 @@ pub(crate) struct Own {
     number: u32,
     routes: Arc<[RouteRange]>,
     topology: Option<Topology>,
-    groups: Vec<Group>,
+    pub(crate) originations: Originations<i32>,
     /// The links in the router's own LSA.
     links: Vec<Link>,
     /// Cost of the link's prefix in the LSA with the router's own prefixes, if it is there.
     own_network: Option<u16>,
-    /// Which ranges the LSAs of generated routers have as stub networks, or the router's own if there are none.
-    shown: Vec<bool>,
-    /// States of ranges set by commands.
-    said: Vec<Option<bool>>,
-    /// Which ranges were to be up at the last step.
-    wanted: Vec<bool>,
-    /// When a range's schedule changes something next, after the start of traffic.
-    next: Option<Nanos>,
-    /// The age at which an LSA is originated again.
-    refresh: Nanos,
-}
-
-/// LSAs that come and go together.
-#[derive(Debug, Clone, Copy)]
-struct Group {
-    count: u32,
-    version: Instance,
-    /// When this one was originated; `None` until there is a first one.
-    originated: Option<Nanos>,
-    /// When it was last originated or flushed.
-    changed: Nanos,
-    /// Whether some of them were sent.
-    is_sent: bool,
-    /// Whether there is an instance with this sequence number somewhere.
-    is_used: bool,
-    /// Whether they must be originated again although nothing of them changed: a newer instance is out there.
-    is_outdated: bool,
-}
-
-/// State of a group known to a neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Instance {
-    pub(crate) sequence: i32,
-    /// Whether they are there; if not, they are flushed.
-    pub(crate) is_up: bool,
-}
-
-/// Changes of a step.
-#[derive(Debug, Default)]
-pub(crate) struct Changes {
-    /// Groups that are to be flooded.
-    pub(crate) groups: Vec<usize>,
-    /// LSAs that were only refreshed.
-    pub(crate) refreshed: u64,
-    /// Ranges of routes that came or went.
-    pub(crate) ranges: Vec<(usize, bool)>,
 }
 
 impl Own {
@@ -115,15 +69,6 @@ impl Own {
             Version::V3 => [1, 1, if has_internal { generated } else { 0 }],
         };
         let lsas = routes.iter().map(|range| range.kind.lsa(*version).map_or(0, |_| range.count));
-        let group = |count| Group {
-            count,
-            version: Instance { sequence: INITIAL_SEQUENCE, is_up: false },
-            originated: None,
-            changed: Nanos::ZERO,
-            is_sent: false,
-            is_used: false,
-            is_outdated: false,
-        };
         let network = match config.local {
             IpAddr::V6(ip) if !ip.is_unicast_link_local() => {
                 let mask = u128::MAX.checked_shl(128 - u32::from(config.prefix_len.min(128))).unwrap_or(0);
@@ -137,63 +82,27 @@ impl Own {
             link_local: config.link_local,
             network,
             number: config.number,
-            groups: [1, generated].into_iter().chain(of_v3).chain(lsas).map(group).collect(),
+            originations: Originations::new(
+                Pace {
+                    interval: MIN_LS_INTERVAL,
+                    arrival: MIN_LS_ARRIVAL,
+                    spaces_unsent: false,
+                    refresh: Nanos::from_secs(config.refresh_s.into()),
+                },
+                [1, generated].into_iter().chain(of_v3).chain(lsas),
+                internal(*version, topology.is_some()),
+                routes.iter().map(|range| range.kind == RouteKind::Internal).collect(),
+            ),
             links: Vec::new(),
             own_network: None,
-            shown: vec![false; routes.len()],
-            said: vec![None; routes.len()],
-            wanted: vec![false; routes.len()],
-            next: None,
-            refresh: Nanos::from_secs(config.refresh_s.into()),
             routes: routes.clone(),
             topology: *topology,
         }
     }
 
-    /// Number of groups.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups.len()
-    }
-
-    /// Number of LSAs of a group.
-    pub(crate) fn count(&self, group: usize) -> u32 {
-        self.groups[group].count
-    }
-
-    pub(crate) fn version(&self, group: usize) -> Instance {
-        self.groups[group].version
-    }
-
-    /// Whether anything of a group can be at others.
-    pub(crate) fn is_known(&self, group: usize) -> bool {
-        self.groups[group].originated.is_some()
-    }
-
     /// Routes of a range.
     pub(crate) fn routes(&self, range: usize) -> u64 {
         self.routes[range].count.into()
-    }
-
-    /// Ranges whose routes are up.
-    pub(crate) fn up(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.routes.len()).filter(|range| self.is_up(*range))
-    }
-
-    fn is_up(&self, range: usize) -> bool {
-        match self.routes[range].kind {
-            RouteKind::Internal => self.groups[self.internal()].version.is_up && self.shown[range],
-            _ => self.groups[RANGES + range].version.is_up,
-        }
-    }
-
-    /// The group whose LSAs have internal routes.
-    fn internal(&self) -> usize {
-        match (self.version, self.topology) {
-            (Version::V2, None) => OWN,
-            (Version::V2, Some(_)) => GENERATED,
-            (Version::V3, None) => OWN_PREFIXES,
-            (Version::V3, Some(_)) => GENERATED_PREFIXES,
-        }
     }
 
     /// Flags of the router's own LSA.
@@ -204,11 +113,6 @@ impl Own {
             RouteKind::External1 | RouteKind::External2 => FLAG_EXTERNAL,
         };
         self.routes.iter().fold(0, |flags, range| flags | flag(range))
-    }
-
-    /// Advertises a range, or withdraws it, regardless of its schedule.
-    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
-        self.said[range] = Some(up);
     }
 
     /// Whether a router is this one, or generated behind it.
@@ -222,7 +126,7 @@ impl Own {
             Version::V2 => self.find_v2(key),
             Version::V3 => self.find_v3(key),
         };
-        place.filter(|(group, index)| *index < self.count(*group as usize))
+        place.filter(|(group, index)| *index < self.originations.count(*group as usize))
     }
 
     fn find_v2(&self, key: &LsaKey) -> Option<Place> {
@@ -285,17 +189,17 @@ impl Own {
 
     /// Appends the LSA at a place, as it is at `now`.
     pub(crate) fn put(&self, now: Nanos, (group, index): Place, out: &mut Vec<u8>) {
-        let Group { version, originated, .. } = self.groups[group as usize];
-        let since = originated.map_or(0, |at| now.since(at).0 / Nanos::from_secs(1).0);
-        let age = match version.is_up {
-            true => (since + TRANSMIT_DELAY_S).min(u64::from(MAX_AGE) - 1) as u16,
+        let instance = self.originations.instance(group as usize);
+        let age_s = self.originations.age_s(now, group as usize);
+        let age = match instance.is_up {
+            true => (age_s + TRANSMIT_DELAY_S).min(u64::from(MAX_AGE) - 1) as u16,
             false => MAX_AGE,
         };
         let header = |kind, id, router| LsaHeader {
             age,
             options: if self.version == Version::V2 { OPTION_EXTERNAL } else { 0 },
             key: LsaKey { kind, id, router },
-            sequence: version.sequence,
+            sequence: instance.sequence,
             checksum: 0,
             len: 0,
         };
@@ -411,18 +315,6 @@ impl Own {
         LsaHeader::read(self.version, &out)
     }
 
-    /// Some of a group were sent.
-    pub(crate) fn note_sent(&mut self, group: usize) {
-        self.groups[group].is_sent = true;
-    }
-
-    /// A newer instance of one of these is out there. It is originated again with a higher number, or flushed with this one.
-    pub(crate) fn overtake(&mut self, group: usize, sequence: i32) {
-        let group = &mut self.groups[group];
-        group.version.sequence = group.version.sequence.max(sequence);
-        (group.is_outdated, group.is_used) = (true, true);
-    }
-
     /// Originates, refreshes and flushes LSAs that are due. `since` is the time since the start of traffic, `links` are
     /// the router's own and `None` before any adjacency; `is_shut`: flush all.
     pub(crate) fn step(
@@ -433,153 +325,68 @@ impl Own {
         is_shut: bool,
     ) -> Changes {
         let mut changes = Changes::default();
-        self.next = None;
-        for (range, routes) in self.routes.iter().enumerate() {
-            let (is_up, change) = routes.schedule.at(since);
-            let said = self.said[range];
-            self.wanted[range] = said.unwrap_or(is_up) && !is_shut;
-            self.next = self.next.into_iter().chain(change.filter(|_| said.is_none())).min();
-        }
-        for group in 0..self.groups.len() {
-            let (is_wanted, differs) = self.wish(group, links, is_shut);
-            let is_internal = group == self.internal();
-            let it = &mut self.groups[group];
-            if it.due(is_wanted, differs, self.refresh).is_none_or(|due| due > now) {
-                continue;
-            }
-            let was_up = it.version.is_up;
-            if is_wanted {
-                it.originate(now);
+        self.originations.follow(since, is_shut, self.routes.iter().map(|range| &range.schedule));
+        for group in 0..self.originations.groups() {
+            let wish = self.wish(group, links, is_shut);
+            if self.originations.step(now, group, wish, &mut changes) && wish.is_wanted {
                 match group {
                     OWN => self.links = links.unwrap_or_default().to_vec(),
                     OWN_PREFIXES => self.own_network = network_cost(links),
                     _ => {}
                 }
-                if group >= RANGES && !was_up {
-                    changes.ranges.push((group - RANGES, true));
-                }
-                let is_same = was_up && !differs && !it.is_outdated;
-                changes.refreshed += if is_same { it.count.into() } else { 0 };
-            } else {
-                it.version.is_up = false;
-                it.changed = now;
-                if group >= RANGES && was_up {
-                    changes.ranges.push((group - RANGES, false));
-                }
             }
-            if is_internal {
-                for range in 0..self.routes.len() {
-                    let (shown, shows) = (was_up && self.shown[range], is_wanted && self.shows(range));
-                    // What is flushed stays what it is: its checksum says which instance that is.
-                    if is_wanted {
-                        self.shown[range] = shows;
-                    }
-                    if shown != shows {
-                        changes.ranges.push((range, shows));
-                    }
-                }
-            }
-            self.groups[group].is_outdated = false;
-            changes.groups.push(group);
         }
         changes
     }
 
     /// When a step has something to do; `epoch` is the start of traffic.
     pub(crate) fn next_due(&self, epoch: Nanos, links: Option<&[Link]>, is_shut: bool) -> Nanos {
-        let later = self.next.map_or(Nanos::MAX, |at| epoch.saturating_add(at));
-        let due = |group: usize| {
-            let (is_wanted, differs) = self.wish(group, links, is_shut);
-            self.groups[group].due(is_wanted, differs, self.refresh).unwrap_or(Nanos::MAX)
-        };
-        (0..self.groups.len()).map(due).min().unwrap_or(Nanos::MAX).min(later)
+        let due = |group: usize| self.originations.due(group, self.wish(group, links, is_shut));
+        (0..self.originations.groups()).map(due).fold(self.originations.next_change(epoch), Nanos::min)
     }
-}
 
-impl Own {
     /// Whether all groups are as they are to be: nothing waits for its time.
     pub(crate) fn is_current(&self, links: Option<&[Link]>, is_shut: bool) -> bool {
-        (0..self.groups.len()).all(|group| {
-            let (is_wanted, differs) = self.wish(group, links, is_shut);
-            let it = &self.groups[group];
-            let is_wanted = is_wanted && it.count > 0;
-            it.version.is_up == is_wanted && !it.is_outdated && !(is_wanted && differs)
-        })
-    }
-
-    /// Whether a range is to be stub networks of routers.
-    fn shows(&self, range: usize) -> bool {
-        self.wanted[range] && self.routes[range].kind == RouteKind::Internal
-    }
-
-    /// Whether any range is.
-    fn shows_any(&self) -> bool {
-        (0..self.routes.len()).any(|range| self.shows(range))
+        let is_current = |group| self.originations.is_current(group, self.wish(group, links, is_shut));
+        (0..self.originations.groups()).all(is_current)
     }
 
     /// Ranges that are stub networks of routers.
     fn shown_ranges(&self) -> impl Iterator<Item = &RouteRange> {
-        self.routes.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(one, _)| one)
+        self.originations.shown().map(|range| &self.routes[range])
     }
 
-    /// Whether a group is to be there, and with other contents than it has.
-    fn wish(&self, group: usize, links: Option<&[Link]>, is_shut: bool) -> (bool, bool) {
-        let changes = || self.shown.iter().enumerate().any(|(range, shown)| *shown != self.shows(range));
-        let differs = group == self.internal() && changes();
-        match group {
-            OWN => {
-                let has_moved = links.is_some_and(|links| links != self.links);
-                (links.is_some() && !is_shut, has_moved || differs)
-            }
-            LINK => (!is_shut, false),
+    /// How a group is to be.
+    fn wish(&self, group: usize, links: Option<&[Link]>, is_shut: bool) -> Wish {
+        let (own, has_topology) = (&self.originations, self.topology.is_some());
+        let shows_others = own.shows_others(group);
+        let (is_wanted, differs) = match group {
+            OWN => (links.is_some(), shows_others || links.is_some_and(|links| links != self.links)),
+            LINK => (true, false),
             OWN_PREFIXES => {
                 let network = self.network.and_then(|_| network_cost(links));
-                let has_own = network.is_some() || self.topology.is_none() && self.shows_any();
-                (links.is_some() && has_own && !is_shut, network_cost(links) != self.own_network || differs)
+                let has_own = network.is_some() || !has_topology && own.shows_any();
+                (links.is_some() && has_own, shows_others || network_cost(links) != self.own_network)
             }
-            GENERATED_PREFIXES => (self.topology.is_some() && self.shows_any() && !is_shut, differs),
-            GENERATED => (self.topology.is_some() && !is_shut, differs),
-            _ => (self.wanted[group - RANGES], false),
-        }
+            GENERATED_PREFIXES => (has_topology && own.shows_any(), shows_others),
+            GENERATED => (has_topology, shows_others),
+            _ => return Wish { is_wanted: own.wants(group), differs: false },
+        };
+        Wish { is_wanted: is_wanted && !is_shut, differs }
+    }
+}
+
+/// The group whose LSAs have internal routes.
+fn internal(version: Version, has_topology: bool) -> usize {
+    match (version, has_topology) {
+        (Version::V2, false) => OWN,
+        (Version::V2, true) => GENERATED,
+        (Version::V3, false) => OWN_PREFIXES,
+        (Version::V3, true) => GENERATED_PREFIXES,
     }
 }
 
 /// Cost of the network of the router's link, if it has no designated router.
 fn network_cost(links: Option<&[Link]>) -> Option<u16> {
     links?.iter().find(|link| link.to == LinkTo::Stub).map(|link| link.cost)
-}
-
-impl Group {
-    /// When this group is to be originated or flushed; `None` if there is nothing to do.
-    fn due(&self, is_wanted: bool, differs: bool, refresh: Nanos) -> Option<Nanos> {
-        let Instance { is_up, sequence } = self.version;
-        if self.count == 0 {
-            return None;
-        }
-        if is_wanted {
-            let spaced = match self.originated.filter(|_| self.is_sent) {
-                Some(at) => {
-                    at.saturating_add(MIN_LS_INTERVAL).max(self.changed.saturating_add(MIN_LS_ARRIVAL))
-                }
-                None => Nanos::ZERO,
-            };
-            let must = !is_up || differs || self.is_outdated;
-            // The last number there is can't be followed by a higher one: it stays until it is flushed (section 12.1.6).
-            let refresh =
-                self.originated.map(|at| at.saturating_add(refresh)).filter(|_| sequence < i32::MAX);
-            return if must { Some(spaced) } else { refresh };
-        }
-        let must = is_up || self.is_outdated;
-        must.then(|| self.changed.saturating_add(if self.is_sent { MIN_LS_ARRIVAL } else { Nanos::ZERO }))
-    }
-
-    fn originate(&mut self, now: Nanos) {
-        if self.is_used {
-            self.version.sequence = self.version.sequence.saturating_add(1);
-        }
-        self.version.is_up = true;
-        self.is_used = true;
-        self.originated = Some(now);
-        self.changed = now;
-    }
 }

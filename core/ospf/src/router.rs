@@ -4,8 +4,8 @@
 //! Not here: the exchange over an adjacency (`exchange`); the receiver of a frame (`linkstate::Routers`).
 
 use crate::Mac;
-use crate::counts::OspfCounts;
-use crate::database::Database;
+use crate::counts::{LsaCounts, OspfCounts};
+use crate::database::{Database, LsaTally};
 use crate::failure::Failure;
 use crate::lsa::{Link, LinkTo, LsaHeader, LsaKey, OPTION_EXTERNAL, mask};
 use crate::neighbour::{Neighbour, NeighbourState, NeighbourView};
@@ -172,8 +172,8 @@ impl linkstate::Router for Router {
             },
             room: version.room(mtu.min(stated)) - config.authentication.trailer(),
             mtu: stated,
-            flood: Flood::new((0..own.groups()).map(|group| own.count(group))),
-            database: Database::new(version, room, config.keep as usize),
+            flood: Flood::new((0..own.originations.groups()).map(|group| own.originations.count(group))),
+            database: Database::new(LsaTally { version, ..LsaTally::default() }, room, config.keep as usize),
             neighbours: Vec::new(),
             counts: OspfCounts::default(),
             out: Vec::new(),
@@ -290,10 +290,11 @@ impl linkstate::Router for Router {
         let dead = Nanos::from_secs(self.config.dead_s.into());
         let neighbours = self.neighbours.iter().map(|one| one.next_due(dead));
         let strays = self.strays.values().map(|(at, _)| *at);
-        let flood = match self.full() != 0 && self.flood.next(|group| self.own.count(group)).is_some() {
-            true => self.flood_at,
-            false => Nanos::MAX,
-        };
+        let flood =
+            match self.full() != 0 && self.flood.next(|group| self.own.originations.count(group)).is_some() {
+                true => self.flood_at,
+                false => Nanos::MAX,
+            };
         let others = [
             self.hello_at,
             self.step_at,
@@ -314,7 +315,7 @@ impl linkstate::Router for Router {
         let is_mutual = self.is_up() && self.main().is_some_and(|one| one.names_us);
         is_mutual
             && self.own.is_current(self.known_links().as_deref(), self.is_shut())
-            && self.flood.is_done(|group| self.own.count(group))
+            && self.flood.is_done(|group| self.own.originations.count(group))
     }
 
     fn failure(&self) -> Option<Failure> {
@@ -360,7 +361,7 @@ impl linkstate::Router for Router {
     }
 
     fn set_range(&mut self, range: usize, up: bool) {
-        self.own.set_range(range, up);
+        self.own.originations.set_range(range, up);
         self.step_at = Nanos::ZERO;
     }
 
@@ -577,8 +578,8 @@ impl Router {
 
     /// There is no neighbour to flood to.
     fn flood_nothing(&mut self) {
-        for group in 0..self.own.groups() {
-            self.flood.skip(group, self.own.count(group));
+        for group in 0..self.own.originations.groups() {
+            self.flood.skip(group, self.own.originations.count(group));
         }
     }
 
@@ -591,8 +592,9 @@ impl Router {
         self.counts.full += 1;
         (self.trouble, self.refused) = (None, None);
         self.set_up = self.set_up.or(self.begun.map(|begun| now.since(begun)));
-        for group in 0..self.own.groups() {
-            let (version, described) = (self.own.version(group), self.neighbours[n].described.get(group));
+        for group in 0..self.own.originations.groups() {
+            let (version, described) =
+                (self.own.originations.instance(group), self.neighbours[n].described.get(group));
             let described = described.copied().flatten();
             let is_news = if version.is_up { described != Some(version) } else { described.is_some() };
             if is_news {
@@ -601,7 +603,7 @@ impl Router {
         }
         self.was_adjacent = true;
         self.step_at = Nanos::ZERO;
-        for range in self.own.up().collect::<Vec<_>>() {
+        for range in self.own.originations.up().collect::<Vec<_>>() {
             self.tell(now, range, true);
         }
     }
@@ -659,7 +661,8 @@ impl Router {
 
     /// Whether all its LSAs are flushed, or there is no neighbour.
     fn is_flushed(&self) -> bool {
-        let is_told = self.own.is_current(None, true) && self.flood.is_done(|group| self.own.count(group));
+        let is_told =
+            self.own.is_current(None, true) && self.flood.is_done(|group| self.own.originations.count(group));
         self.full() == 0 || is_told
     }
 
@@ -709,7 +712,7 @@ impl Router {
         for group in changes.groups {
             match is_heard {
                 true => self.flood.begin(group),
-                false => self.flood.skip(group, self.own.count(group)),
+                false => self.flood.skip(group, self.own.originations.count(group)),
             }
         }
         self.counts.refreshed += changes.refreshed;
@@ -756,13 +759,18 @@ impl Router {
         &self.database
     }
 
+    /// Their numbers.
+    pub fn held(&self) -> &LsaCounts {
+        &self.database.tally().counts
+    }
+
     /// Router LSAs it originates now: its own, and one of each router generated behind it.
     pub fn originated(&self) -> u64 {
-        let there = |group: &usize| self.own.version(*group).is_up;
+        let there = |group: &usize| self.own.originations.instance(*group).is_up;
         [OWN, GENERATED]
             .iter()
             .filter(|group| there(group))
-            .map(|group| u64::from(self.own.count(*group)))
+            .map(|group| u64::from(self.own.originations.count(*group)))
             .sum()
     }
 }

@@ -200,7 +200,7 @@ impl World {
 
     /// External and router LSAs that a side holds of the other.
     fn held(&self, side: usize) -> (u64, u64) {
-        let counts = self.sides[side].router(0).database().counts();
+        let counts = self.sides[side].router(0).held();
         (counts.external, counts.router)
     }
 }
@@ -345,10 +345,7 @@ fn routes_of_other_areas_have_summaries_and_internal_ones_are_links_of_the_route
     };
     let route = LsaRoute { mask: [255, 255, 255, 0].into(), metric: 20, is_type_2: false };
     assert_eq!(known(&world), (vec![route; 40], 40));
-    assert_eq!(
-        (world.counts()[0].advertised, world.sides[1].router(0).database().counts().summary),
-        (80, 40)
-    );
+    assert_eq!((world.counts()[0].advertised, world.sides[1].router(0).held().summary), (80, 40));
     world.pass(Nanos::from_secs(6));
     (0..2).for_each(|range| world.sides[0].set_range(0, range, false));
     world.settle(Nanos::from_secs(2));
@@ -512,7 +509,7 @@ fn routes_of_all_types_come_and_go_in_ospfv3() {
     };
     // The prefix of the link is there as well.
     assert_eq!((known(&world), world.counts()[0].advertised), ([40, 40, 40, 41, 1], 160));
-    let held = *world.sides[1].router(0).database().counts();
+    let held = *world.sides[1].router(0).held();
     assert_eq!((held.link, held.intra_area_prefix, held.inter_area_prefix, held.external), (1, 1, 40, 80));
     world.pass(Nanos::from_secs(6));
     (0..4).for_each(|range| world.sides[0].set_range(0, range, false));

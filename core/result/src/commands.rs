@@ -18,15 +18,13 @@ pub enum ProtocolAction {
     Down,
     #[doc = concat!("Ends ", hosts_in_words!(restarts), ", like a restarting speaker, and establishes them again after `delay_s`.")]
     Restart,
-    /// Renews the leases of DHCP clients; DHCP clients without an address and PPPoE clients without a session try to
-    /// get one.
+    #[doc = concat!("Renews ", hosts_in_words!(renewed), ".")]
     Renew,
-    /// Releases the leases of DHCP clients, ends the sessions of PPPoE clients.
+    #[doc = concat!("Releases ", hosts_in_words!(released), ".")]
     Release,
-    /// Enables LLDP agents, and LACP on LAG members, that were disabled.
+    #[doc = concat!("Enables ", hosts_in_words!(enabled), " that were disabled.")]
     Enable,
-    /// Disables LLDP agents, which send a shutdown LLDPDU and forget their neighbours, and LACP on LAG members, which
-    /// leave their LAGs.
+    #[doc = concat!("Disables ", hosts_in_words!(disabled), ".")]
     Disable,
     /// Sets the priority of virtual routers to `priority`.
     Priority,

@@ -11,7 +11,7 @@ use ::emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
 use ::emulate::groups::{GroupHost, GroupMembers, Membership};
 use ::emulate::lacp::{LACPDUS_A_SECOND, LacpConfig, LacpMux, LacpPort, LacpState, run_lag};
 use ::emulate::lldp::{Advert, LldpAgents, LldpConfig, LldpId, OrganizationTlv};
-use ::emulate::{RouterFinder, is_slow, may_concern};
+use ::emulate::{PoolConfig, RouterFinder, is_slow, may_concern};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::Nanos;
@@ -26,10 +26,10 @@ const XID: usize = 14 + 20 + 8 + 4;
 pub fn check(data: &[u8]) {
     let Some((how, frame)) = data.split_first() else { return };
     let (mut clients, _) = clients(how % 3);
-    let before = clients.holding();
+    let before = clients.up();
     let was_for_clients = clients.take(NOW, frame);
     assert!(!was_for_clients || may_concern(frame), "a frame that nobody would look at");
-    assert!(clients.holding().abs_diff(before) <= 1);
+    assert!(clients.up().abs_diff(before) <= 1);
     for lease in clients.leases() {
         assert_eq!(clients.lease_of(lease.ip), Some(lease));
         assert!(lease.client < CLIENTS && !lease.ip.is_unspecified() && lease.prefix_len <= 32);
@@ -137,10 +137,10 @@ fn lag_port(steps: u8) -> (LacpPort, Vec<u8>) {
 /// DHCPv6 clients that receive a frame continue to send, a limited number at a time, and none has another's address.
 fn check_dhcp6(how: u8, frame: &[u8]) {
     let (mut clients, _) = clients6(how);
-    let before = clients.holding();
+    let before = clients.up();
     let heard = clients.take(NOW, frame);
     assert!(!heard || may_concern(frame), "a frame that nobody would look at");
-    assert!(clients.holding().abs_diff(before) <= 1);
+    assert!(clients.up().abs_diff(before) <= 1);
     for lease in clients.leases() {
         let ip = lease.ip.expect("all ask for one");
         assert!(!ip.is_unspecified() && !ip.is_multicast());
@@ -155,7 +155,8 @@ fn check_dhcp6(how: u8, frame: &[u8]) {
 /// probes for it.
 fn check_slaac(frame: &[u8]) {
     let (clients, mut finder) = (clients6(0).0, RouterFinder::new([2, 0, 0, 0, 0, 1], Vlans::NONE));
-    let config = Dhcp6Config { slaac: true, prefix_len: None, rate: 100, ..clients.config().clone() };
+    let pool = PoolConfig { rate: 100, ..clients.common().clone() };
+    let config = Dhcp6Config { slaac: true, prefix_len: None, pool, ..clients.config().clone() };
     let mut clients = Dhcp6Clients::new(config);
     let mut frames = Vec::new();
     clients.poll(NOW, &mut frames);
@@ -171,7 +172,7 @@ fn check_slaac(frame: &[u8]) {
             !ip.is_unicast_link_local() && !ip.is_multicast() && clients.mac_of_ip(ip) == Some(lease.mac)
         );
     }
-    assert!(prefix.is_none() || clients.all_bound());
+    assert!(prefix.is_none() || clients.all_up());
     assert!(frames.len() <= CLIENTS as usize && frames.iter().all(|frame| frame[20] == 58));
 }
 
@@ -185,21 +186,22 @@ fn check_router(frame: &[u8]) {
     assert_eq!(finder.router(Nanos::from_secs(10 + 65_536)), None, "a router's lifetime has 16 bits");
 }
 
+/// Settings that clients of all protocols have.
+fn pool(clients: u32) -> PoolConfig {
+    let vlans = wire::Vlans::NONE.into();
+    PoolConfig { clients, mac: [2, 0, 0, 0, 0, 1], vlans, rate: 1, outstanding: clients, seed: 1 }
+}
+
 /// DHCPv6 clients after some steps, and the last reply they received.
 fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
     let mut clients = Dhcp6Clients::new(Dhcp6Config {
-        clients: CLIENTS,
-        mac: [2, 0, 0, 0, 0, 1],
-        vlans: wire::Vlans::NONE.into(),
-        rate: 1,
-        outstanding: CLIENTS,
+        pool: pool(CLIENTS),
         address: true,
         slaac: false,
         prefix_len: Some(56),
         rapid_commit: false,
         check: true,
         ask_for: Vec::new(),
-        seed: 1,
     });
     let mut last = Vec::new();
     for step in 0..=steps {
@@ -253,11 +255,7 @@ fn agent() -> LldpAgents {
 /// Clients after some steps, and the last reply they received.
 fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
     let mut clients = DhcpClients::new(DhcpConfig {
-        clients: CLIENTS,
-        mac: [2, 0, 0, 0, 0, 1],
-        vlans: wire::Vlans::NONE.into(),
-        rate: 1,
-        outstanding: CLIENTS,
+        pool: pool(CLIENTS),
         retry: Nanos::from_secs(4),
         check: false,
         broadcast: false,
@@ -266,7 +264,6 @@ fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
         client_id: None,
         ask_for: Vec::new(),
         relay: RelayInfo::default(),
-        seed: 1,
     });
     let mut last = Vec::new();
     for step in 0..=steps {

@@ -113,11 +113,11 @@ pub(crate) fn shape(plan: &Plan, request: &TrialRequest, asked: Asked) -> Result
             // Questions to all neighbours, two for each lease, are load that the server is not measured with.
             config.check = false;
             let clients = Clients {
-                clients: &mut config.clients,
-                rate: &mut config.rate,
-                outstanding: &mut config.outstanding,
-                seed: &mut config.seed,
-                mac: &mut config.mac,
+                clients: &mut config.pool.clients,
+                rate: &mut config.pool.rate,
+                outstanding: &mut config.pool.outstanding,
+                seed: &mut config.pool.seed,
+                mac: &mut config.pool.mac,
                 has_macs: &mut dhcp.has_macs,
                 client_id: config.client_id.as_mut(),
                 timeout: &mut dhcp.timeout,
@@ -127,11 +127,11 @@ pub(crate) fn shape(plan: &Plan, request: &TrialRequest, asked: Asked) -> Result
         if let Some(dhcp) = &mut port.dhcpv6 {
             let config = &mut dhcp.config;
             let clients = Clients {
-                clients: &mut config.clients,
-                rate: &mut config.rate,
-                outstanding: &mut config.outstanding,
-                seed: &mut config.seed,
-                mac: &mut config.mac,
+                clients: &mut config.pool.clients,
+                rate: &mut config.pool.rate,
+                outstanding: &mut config.pool.outstanding,
+                seed: &mut config.pool.seed,
+                mac: &mut config.pool.mac,
                 has_macs: &mut dhcp.has_macs,
                 client_id: None,
                 timeout: &mut dhcp.timeout,

@@ -3,6 +3,7 @@
 
 #[macro_use]
 mod protocol;
+mod clients;
 mod commands;
 mod hosts;
 mod linkstate;

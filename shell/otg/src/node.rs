@@ -208,7 +208,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The message at a path such as `lacpdu.actor`.
+    /// The message at a path such as `header.flags`.
     pub(crate) fn at(&self, path: &str) -> Node<'a> {
         path.split('.').fold(self.clone(), |node, name| node.child(name))
     }

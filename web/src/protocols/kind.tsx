@@ -20,6 +20,8 @@ export interface Kind<T> {
   name: (row: T) => string;
   key: (row: T) => string;
   columns: [string, (row: T) => Cell][];
+  /** Its name where a command has disabled it. */
+  disabled?: string;
   /** Its rows of a port in a result, if that has them. */
   ended?: (port: string, end: PortResult) => T[];
 }

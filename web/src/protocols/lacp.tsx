@@ -5,7 +5,7 @@ import type { LacpPortState, LacpResult } from "../types";
 import { bad, known, lost, of, state, why, type Kind, type Outcome } from "./kind";
 
 export const states: Kind<LacpPortState> = {
-  caption: "LAG members", one: "LAG member", total: "lacp_ports", up: "lacp_distributing",
+  caption: "LAG members", one: "LAG member", total: "lacp_ports", up: "lacp_distributing", disabled: "LACP",
   said: (n) => `${of(n.lacp_distributing, n.lacp_ports, "LAG member")} distributing`,
   name: ({ port }) => port,
   key: ({ port }) => port,

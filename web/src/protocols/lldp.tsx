@@ -5,7 +5,7 @@ import type { LldpPortState, LldpResult } from "../types";
 import { lost, state, type Kind, type Outcome } from "./kind";
 
 export const states: Kind<LldpPortState> = {
-  caption: "LLDP agents", one: "LLDP agents of", total: "lldp_ports",
+  caption: "LLDP agents", one: "LLDP agents of", total: "lldp_ports", disabled: "LLDP",
   said: (n) => several(n.lldp_neighbours, "LLDP neighbour"),
   name: ({ port }) => port,
   key: ({ port }) => port,

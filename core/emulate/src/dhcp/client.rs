@@ -1,6 +1,7 @@
 //! State of one client, and the times of its messages.
 
 use crate::frame::Mac;
+use crate::pool::PoolClient;
 use std::net::Ipv4Addr;
 use units::Nanos;
 
@@ -52,11 +53,9 @@ const RENEW_LEAST: Nanos = Nanos::from_secs(60);
 
 /// One client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Client {
+pub struct Client {
     /// When it began its first exchange for an address; then when it was bound last.
     pub(super) since: Nanos,
-    /// When there is something to do.
-    pub(super) due: Nanos,
     /// When its last DHCPREQUEST went out.
     pub(super) requested: Nanos,
     pub(super) xid: u32,
@@ -81,11 +80,10 @@ pub(super) struct Client {
     pub(super) tally: ClientTally,
 }
 
-impl Client {
-    pub(super) fn new() -> Self {
+impl PoolClient for Client {
+    fn new() -> Self {
         Self {
             since: Nanos::ZERO,
-            due: Nanos::MAX,
             requested: Nanos::ZERO,
             xid: 0,
             ip: Ipv4Addr::UNSPECIFIED,
@@ -104,19 +102,20 @@ impl Client {
         }
     }
 
+    fn is_outstanding(&self) -> bool {
+        matches!(self.state, State::Selecting | State::Requesting)
+    }
+
     /// Whether it has an address.
-    pub(super) fn has_lease(&self) -> bool {
+    fn is_up(&self) -> bool {
         matches!(self.state, State::Bound | State::Renewing | State::Rebinding | State::Leaving)
     }
+}
 
-    /// The same, or it has one that it checks.
+impl Client {
+    /// Whether it has an address, or one that it checks.
     pub(super) fn has_address(&self) -> bool {
-        self.has_lease() || self.state == State::Checking
-    }
-
-    /// Whether it waits for its address.
-    pub(super) fn is_outstanding(&self) -> bool {
-        matches!(self.state, State::Selecting | State::Requesting)
+        self.is_up() || self.state == State::Checking
     }
 
     /// This number of seconds after it was bound; a lease of 2^32 - 1 s never ends (RFC 2131 section 3.3).

@@ -2,16 +2,13 @@
 
 use super::client::{Client, ClientTally, REQUESTS_MAX, State};
 use super::message::{Draft, MessageType, Reply, option};
-use crate::ClientVlans;
 use crate::frame::{BROADCAST, CLIENT_PORT, Link, Mac, Packet, Received, SERVER_PORT};
+use crate::pool::{Holders, Pool, PoolClient, PoolConfig, Protocol};
 use crate::timing::back_off;
 use histogram::Timing;
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use units::Nanos;
 
-/// Messages of one call, so that neither a queue nor a server has more than it can take.
-const AT_ONCE: usize = 64;
 /// The longest message a client takes (RFC 2132 section 9.10): what an Ethernet frame holds.
 const MESSAGE_MAX: u16 = 1_500;
 /// Options that clients always request: without them there is no network to send in.
@@ -39,16 +36,8 @@ pub struct RelayInfo {
 /// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhcpConfig {
-    /// Number of clients.
-    pub clients: u32,
-    /// Hardware address of the first; each other has the next.
-    pub mac: Mac,
-    /// VLANs they are in, outermost first.
-    pub vlans: ClientVlans,
-    /// Clients that begin in a second, and that release their addresses at the end; at least 1.
-    pub rate: u32,
-    /// Clients that wait for an address at a time, at most; at least 1.
-    pub outstanding: u32,
+    /// As for clients of other protocols.
+    pub pool: PoolConfig,
     /// Time until the first repetition of a message (RFC 2131 section 4.1: 4 s).
     pub retry: Nanos,
     /// Whether each probes for a new address before it uses it.
@@ -65,8 +54,6 @@ pub struct DhcpConfig {
     pub ask_for: Vec<u8>,
     /// Information added by an access node.
     pub relay: RelayInfo,
-    /// For transaction identifiers and the spread of repetitions.
-    pub seed: u64,
 }
 
 /// Messages sent and received by all clients of a port.
@@ -149,115 +136,85 @@ pub struct HeldLease {
     pub since: Nanos,
 }
 
-/// Phase of the clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// They get addresses and keep them.
-    Active,
-    /// They keep what they have; those without have given up.
-    Keeping,
-    /// They give their addresses back; the next to do so.
-    Releasing(u32),
+/// State that all DHCP clients of a port share.
+#[derive(Debug, Default)]
+pub struct DhcpProtocol {
+    /// Holder of each address.
+    holders: Holders<Ipv4Addr>,
 }
 
 /// DHCP clients of a port.
-#[derive(Debug)]
-pub struct DhcpClients {
-    config: DhcpConfig,
-    clients: Vec<Client>,
-    /// When each client that has something to do has it.
-    timers: BTreeSet<(Nanos, u32)>,
-    /// Holder of each address.
-    holders: BTreeMap<Ipv4Addr, u32>,
-    counts: DhcpCounts,
-    phase: Phase,
-    /// Clients that have begun.
-    begun: u32,
-    /// When the next may begin, or release.
-    next_turn: Nanos,
-    outstanding: u32,
-    /// Clients that have a lease.
-    holding: u32,
-    /// Of `next_xid` random words.
-    key: u64,
-    words: u64,
-    first_sent: Option<Nanos>,
-    last_bound: Option<Nanos>,
-    /// When the newest client began.
-    last_begun: Option<Nanos>,
-}
+pub type DhcpClients = Pool<DhcpProtocol>;
 
-impl DhcpClients {
-    /// Clients that have not begun.
-    pub fn new(config: DhcpConfig) -> Self {
-        Self {
-            clients: vec![Client::new(); config.clients as usize],
-            timers: BTreeSet::new(),
-            holders: BTreeMap::new(),
-            counts: DhcpCounts::default(),
-            phase: Phase::Active,
-            begun: 0,
-            next_turn: Nanos::ZERO,
-            outstanding: 0,
-            holding: 0,
-            key: random::key(config.seed),
-            words: 0,
-            first_sent: None,
-            last_bound: None,
-            last_begun: None,
-            config,
-        }
-    }
+impl Protocol for DhcpProtocol {
+    type Config = DhcpConfig;
+    type Client = Client;
+    type Counts = DhcpCounts;
 
-    /// Adds the frames that are due, some at a time.
-    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        for _ in 0..AT_ONCE {
-            if self.next_turn > now || !self.take_turn(now, frames) {
-                break;
-            }
-            // What was late is made up for by one call's messages at most.
-            let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
-            let earliest = Nanos(now.0.saturating_sub(gap.saturating_mul(AT_ONCE as u64)));
-            self.next_turn = self.next_turn.max(earliest).saturating_add(Nanos(gap));
-        }
-        for _ in 0..AT_ONCE {
-            let Some((due, index)) = self.timers.first().copied().filter(|(due, _)| *due <= now) else {
-                break;
-            };
-            self.timers.remove(&(due, index));
-            frames.extend(self.act(now, index));
-        }
-    }
+    const ACTS_UNTIL_TURN: bool = false;
 
-    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
-    pub fn next_due(&self) -> Nanos {
-        let timer = self.timers.first().map_or(Nanos::MAX, |(due, _)| *due);
-        if self.has_turn() { timer.min(self.next_turn) } else { timer }
+    fn common(config: &DhcpConfig) -> &PoolConfig {
+        &config.pool
     }
 
     /// Looks at a received frame; returns whether it was for a client.
-    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+    fn take(pool: &mut DhcpClients, now: Nanos, frame: &[u8]) -> bool {
         let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
         let payload = match packet {
             Packet::Dhcp { payload } => payload,
-            Packet::ArpClaim { sender, address } => return self.take_claim(now, sender, address, &vlans),
+            Packet::ArpClaim { sender, address } => return pool.take_claim(now, sender, address, &vlans),
             _ => return false,
         };
         let Some(reply) = Reply::read(payload) else { return false };
-        let index = self.number_of(reply.client).filter(|index| self.config.vlans.are_of(*index, &vlans));
-        let Some(index) = index else { return false };
-        let client = self.clients[index as usize];
+        let Some(index) = pool.addressed(reply.client, &vlans) else { return false };
+        let client = pool.clients[index as usize];
         if client.xid != reply.xid || client.state == State::Waiting {
             return false;
         }
-        self.answer(now, index, from, &reply);
+        pool.answer(now, index, from, &reply);
         true
     }
 
+    fn begin(pool: &mut DhcpClients, now: Nanos, index: u32) {
+        pool.begin(now, index, now);
+    }
+
+    fn act(pool: &mut DhcpClients, now: Nanos, index: u32) {
+        let frame = pool.act(now, index);
+        pool.outbox.extend(frame);
+    }
+
+    fn renew(pool: &mut DhcpClients, now: Nanos, index: u32, at: Nanos) -> bool {
+        match pool.clients[index as usize].state {
+            State::Waiting => return false,
+            State::Over => pool.begin(now, index, at),
+            State::Leaving | State::Bound => pool.set(index, State::Bound, at),
+            state => pool.set(index, state, at),
+        }
+        true
+    }
+
+    fn leave(pool: &mut DhcpClients, _: Nanos, index: u32, at: Nanos) {
+        pool.set(index, State::Leaving, at);
+    }
+
+    fn give_up(pool: &mut DhcpClients, _: Nanos, index: u32) {
+        let client = &pool.clients[index as usize];
+        if client.state == State::Checking {
+            // It has the lease, and what neighbours may still say is not waited for.
+            let due = client.renews_at();
+            pool.set(index, State::Bound, due);
+        } else if !client.is_up() {
+            pool.set(index, State::Over, Nanos::MAX);
+        }
+    }
+}
+
+impl DhcpClients {
     /// A neighbour has an address, or is about to.
     fn take_claim(&mut self, now: Nanos, sender: Mac, address: Ipv4Addr, vlans: &[u16]) -> bool {
-        let holder = self.holders.get(&address).copied();
-        let Some(index) = holder.filter(|index| self.config.vlans.are_of(*index, vlans)) else {
+        let holder = self.shared.holders.of(&address);
+        let Some(index) = holder.filter(|index| self.config.pool.vlans.are_of(*index, vlans)) else {
             return false;
         };
         if self.clients[index as usize].state != State::Checking || self.number_of(sender).is_some() {
@@ -268,94 +225,19 @@ impl DhcpClients {
         true
     }
 
-    /// Whether every client has a lease.
-    pub fn all_bound(&self) -> bool {
-        self.holding() == self.config.clients
-    }
-
-    /// Clients that have a lease.
-    pub fn holding(&self) -> u32 {
-        self.holding
-    }
-
     /// The leases there are, by client.
     pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
-        (0..self.config.clients).filter_map(|index| self.lease(index))
+        (0..self.len()).filter_map(|index| self.lease(index))
     }
 
     /// The lease of the client that has the address `ip`.
     pub fn lease_of(&self, ip: Ipv4Addr) -> Option<Lease> {
-        self.holders.get(&ip).and_then(|index| self.lease(*index))
-    }
-
-    /// Ends the search for addresses: those without give up, the others keep theirs.
-    pub fn give_up(&mut self) {
-        self.phase = Phase::Keeping;
-        for index in 0..self.config.clients {
-            if self.clients[index as usize].state == State::Checking {
-                // It has the lease, and what neighbours may still say is not waited for.
-                let due = self.clients[index as usize].renews_at();
-                self.set(index, State::Bound, due);
-            }
-            if !self.clients[index as usize].has_lease() {
-                self.set(index, State::Over, Nanos::MAX);
-            }
-        }
-    }
-
-    /// Gives all addresses back from now on; done when [`next_due`](Self::next_due) is [`Nanos::MAX`].
-    pub fn release(&mut self, now: Nanos) {
-        self.give_up();
-        self.timers.clear();
-        self.next_turn = now;
-        self.phase = Phase::Releasing(0);
-    }
-
-    /// Makes clients renew their leases from now on, at their rate; clients without an address request one. Returns
-    /// their number.
-    pub fn renew_now(&mut self, now: Nanos) -> u64 {
-        self.each_in_turn(now, |clients, index, at| match clients.clients[index as usize].state {
-            State::Waiting => false,
-            State::Over => {
-                clients.begin(now, index, at);
-                true
-            }
-            State::Leaving | State::Bound => {
-                clients.set(index, State::Bound, at);
-                true
-            }
-            state => {
-                clients.set(index, state, at);
-                true
-            }
-        })
-    }
-
-    /// Makes clients that have an address release it from now on, at their rate, and stay without. Returns their
-    /// number.
-    pub fn release_now(&mut self, now: Nanos) -> u64 {
-        self.each_in_turn(now, |clients, index, at| {
-            let has_lease = clients.clients[index as usize].has_lease();
-            if has_lease {
-                clients.set(index, State::Leaving, at);
-            }
-            has_lease
-        })
-    }
-
-    /// Gives clients turns at their rate; returns how many took theirs.
-    fn each_in_turn(&mut self, now: Nanos, mut turn: impl FnMut(&mut Self, u32, Nanos) -> bool) -> u64 {
-        let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
-        let mut took = 0;
-        for index in 0..self.config.clients {
-            took += u64::from(turn(self, index, now.saturating_add(Nanos(gap.saturating_mul(took)))));
-        }
-        took
+        self.shared.holders.of(&ip).and_then(|index| self.lease(index))
     }
 
     /// Current state of all clients.
     pub fn views(&self) -> impl Iterator<Item = ClientView> + '_ {
-        (0..self.config.clients).map(|index| {
+        (0..self.len()).map(|index| {
             let client = &self.clients[index as usize];
             let (server, lease_s) = (client.server, client.lease_s);
             let (renew_s, rebind_s) = (client.t1_s, client.t2_s);
@@ -370,83 +252,15 @@ impl DhcpClients {
         })
     }
 
-    /// Messages sent and received.
-    pub fn counts(&self) -> &DhcpCounts {
-        &self.counts
-    }
-
-    /// Clients that began per second, from the first to the last; `None` if fewer than two did, or all at once.
-    pub fn begun_per_s(&self) -> Option<f64> {
-        let took = self.last_begun?.since(self.first_sent?).as_secs_f64();
-        (took > 0.0).then(|| f64::from(self.begun - 1) / took)
-    }
-
-    /// From the first message of the first client to the last client's first lease.
-    pub fn set_up_time(&self) -> Option<Nanos> {
-        Some(self.last_bound?.since(self.first_sent?))
-    }
-
-    /// Settings of the clients.
-    pub fn config(&self) -> &DhcpConfig {
-        &self.config
-    }
-
     fn lease(&self, index: u32) -> Option<Lease> {
         let client = self.clients[index as usize];
-        client.has_lease().then(|| Lease {
+        client.is_up().then(|| Lease {
             client: index,
             mac: self.mac_of(index),
             ip: client.ip,
             prefix_len: client.prefix_len,
             router: Some(client.router).filter(|ip| !ip.is_unspecified()),
         })
-    }
-
-    fn mac_of(&self, index: u32) -> Mac {
-        units::Mac::from_number(units::Mac(self.config.mac).number() + u64::from(index)).0
-    }
-
-    fn number_of(&self, mac: Mac) -> Option<u32> {
-        let number = units::Mac(mac).number().checked_sub(units::Mac(self.config.mac).number())?;
-        u32::try_from(number).ok().filter(|number| *number < self.config.clients)
-    }
-
-    fn word(&mut self) -> u64 {
-        self.words += 1;
-        random::word(self.key, self.words)
-    }
-
-    /// Whether a client may begin, or release, once it is time.
-    fn has_turn(&self) -> bool {
-        match self.phase {
-            Phase::Active => self.begun < self.config.clients && self.outstanding < self.config.outstanding,
-            Phase::Keeping => false,
-            Phase::Releasing(next) => next < self.config.clients,
-        }
-    }
-
-    /// The next client begins, or releases.
-    fn take_turn(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) -> bool {
-        if !self.has_turn() {
-            return false;
-        }
-        if let Phase::Releasing(next) = &mut self.phase {
-            let index = *next;
-            *next += 1;
-            if self.clients[index as usize].has_lease() {
-                frames.push(self.release_of(index));
-                self.set(index, State::Over, Nanos::MAX);
-            }
-            return true;
-        }
-        let index = self.begun;
-        self.begun += 1;
-        self.last_begun = Some(now);
-        if self.first_sent.is_none() {
-            (self.first_sent, self.next_turn) = (Some(now), now);
-        }
-        self.begin(now, index, now);
-        true
     }
 
     /// Makes a client search for a server from `at` on.
@@ -462,23 +276,18 @@ impl DhcpClients {
 
     /// Changes a client's state, and when it has something to do.
     fn set(&mut self, index: u32, state: State, due: Nanos) {
-        let client = &mut self.clients[index as usize];
-        self.timers.remove(&(client.due, index));
-        let was = *client;
-        if was.state != state {
-            client.sent = 0;
+        let client = &self.clients[index as usize];
+        let held = client.has_address().then_some(client.ip);
+        self.change(index, |client| {
+            if client.state != state {
+                client.sent = 0;
+            }
+            client.state = state;
+        });
+        if let Some(ip) = held.filter(|_| !self.clients[index as usize].has_address()) {
+            self.shared.holders.forget(&ip, index);
         }
-        (client.state, client.due) = (state, due);
-        self.outstanding += u32::from(client.is_outstanding());
-        self.outstanding -= u32::from(was.is_outstanding());
-        self.holding += u32::from(client.has_lease());
-        self.holding -= u32::from(was.has_lease());
-        if was.has_address() && !client.has_address() && self.holders.get(&was.ip) == Some(&index) {
-            self.holders.remove(&was.ip);
-        }
-        if due < Nanos::MAX {
-            self.timers.insert((due, index));
-        }
+        self.schedule(index, due);
     }
 
     /// Does what is due for a client.
@@ -503,7 +312,7 @@ impl DhcpClients {
             State::Checking => {
                 self.clients[index as usize].sent += 1;
                 self.set(index, State::Checking, now.saturating_add(PROBE_EVERY));
-                Some(Link::arp_probe(self.mac_of(index), &self.config.vlans.of(index), client.ip))
+                Some(Link::arp_probe(self.mac_of(index), &self.config.pool.vlans.of(index), client.ip))
             }
             State::Declining => {
                 let frame = self.decline_of(index);
@@ -609,7 +418,7 @@ impl DhcpClients {
         let mut draft = Draft::new(kind, self.mac_of(index), client.xid, secs);
         if let Some(id) = &config.client_id {
             // Of no hardware type (RFC 2132 section 9.14).
-            draft.option(option::CLIENT_ID, &[&[0], config.vlans.text(id, index).as_bytes()].concat());
+            draft.option(option::CLIENT_ID, &[&[0], config.pool.vlans.text(id, index).as_bytes()].concat());
         }
         // Neither asks for anything (RFC 2131 table 5).
         if matches!(kind, MessageType::Release | MessageType::Decline) {
@@ -621,7 +430,7 @@ impl DhcpClients {
         draft.option(option::MAX_SIZE, &MESSAGE_MAX.to_be_bytes());
         draft.option(option::PARAMETERS, &[&ASKED[..], &config.ask_for].concat());
         if let Some(name) = &config.host_name {
-            draft.option(option::HOST_NAME, config.vlans.text(name, index).as_bytes());
+            draft.option(option::HOST_NAME, config.pool.vlans.text(name, index).as_bytes());
         }
         if let Some(class) = &config.vendor_class {
             draft.option(option::VENDOR_CLASS, class.as_bytes());
@@ -635,7 +444,7 @@ impl DhcpClients {
         let RelayInfo { circuit_id, remote_id } = &self.config.relay;
         let mut information = Vec::new();
         for (number, id) in [(CIRCUIT_ID, circuit_id), (REMOTE_ID, remote_id)] {
-            let Some(id) = id.as_ref().map(|id| self.config.vlans.text(id, index)) else { continue };
+            let Some(id) = id.as_ref().map(|id| self.config.pool.vlans.text(id, index)) else { continue };
             let id = &id.as_bytes()[..id.len().min(120)];
             information.extend([number, id.len() as u8]);
             information.extend(id);
@@ -644,14 +453,17 @@ impl DhcpClients {
     }
 
     fn to_all(&self, index: u32, from: Ipv4Addr, draft: Draft) -> Vec<u8> {
-        let link = Link { from: self.mac_of(index), to: BROADCAST, vlans: &self.config.vlans.of(index) };
+        let link = Link { from: self.mac_of(index), to: BROADCAST, vlans: &self.config.pool.vlans.of(index) };
         link.udp((from, CLIENT_PORT), (Ipv4Addr::BROADCAST, SERVER_PORT), &draft.finish())
     }
 
     fn to_server(&self, index: u32, draft: Draft) -> Vec<u8> {
         let client = &self.clients[index as usize];
-        let link =
-            Link { from: self.mac_of(index), to: client.server_mac, vlans: &self.config.vlans.of(index) };
+        let link = Link {
+            from: self.mac_of(index),
+            to: client.server_mac,
+            vlans: &self.config.pool.vlans.of(index),
+        };
         link.udp((client.ip, CLIENT_PORT), (client.server, SERVER_PORT), &draft.finish())
     }
 
@@ -717,16 +529,14 @@ impl DhcpClients {
         match was.state {
             State::Renewing => self.counts.renewed += 1,
             State::Rebinding => self.counts.rebound += 1,
-            _ if self.phase == Phase::Active => {
-                self.counts.bind.record(now.since(was.since).0);
-                self.last_bound = Some(now);
-            }
+            _ if self.note_up(now) => self.counts.bind.record(now.since(was.since).0),
             _ => {}
         }
-        let is_new = !was.has_lease() || was.ip != reply.address;
-        if was.has_lease() && is_new && self.holders.get(&was.ip) == Some(&index) {
-            self.holders.remove(&was.ip);
+        let is_new = !was.is_up() || was.ip != reply.address;
+        if was.is_up() && is_new {
+            self.shared.holders.forget(&was.ip, index);
         }
+        let client = &mut self.clients[index as usize];
         // Defaults of RFC 2131 section 4.4.5, also where a server's times are out of order.
         let share = |eighths: u64| (u64::from(lease_s) * eighths / 8) as u32;
         let (t1, t2) = (reply.t1_s.unwrap_or(share(4)), reply.t2_s.unwrap_or(share(7)));
@@ -746,13 +556,13 @@ impl DhcpClients {
         (client.lease_s, client.t1_s, client.t2_s) = (lease_s, t1, t2);
         client.naks = 0;
         let due = client.renews_at();
-        let has_twin = self.holders.get(&reply.address).is_some_and(|other| *other != index);
+        let has_twin = self.shared.holders.is_of_other(&reply.address, index);
         self.counts.conflicts += u64::from(has_twin);
         if has_twin && self.config.check {
             // The other client would say so.
             return self.set(index, State::Declining, now);
         }
-        self.holders.insert(reply.address, index);
+        self.shared.holders.put(reply.address, index);
         if is_new && self.config.check {
             return self.set(index, State::Checking, now);
         }

@@ -11,5 +11,7 @@ mod clients;
 mod message;
 
 pub use client::ClientTally;
-pub use clients::{ClientView, DhcpClients, DhcpConfig, DhcpCounts, HeldLease, Lease, RelayInfo};
+pub use clients::{
+    ClientView, DhcpClients, DhcpConfig, DhcpCounts, DhcpProtocol, HeldLease, Lease, RelayInfo,
+};
 pub use message::{MessageType, Reply};

@@ -1,6 +1,7 @@
 //! State of one client, and the times of its messages (RFC 8415 section 15).
 
 use super::message::MessageType6;
+use crate::pool::PoolClient;
 use std::net::Ipv6Addr;
 use units::Nanos;
 
@@ -69,11 +70,6 @@ impl State {
     pub(super) fn holds(self) -> bool {
         self.has_lease() || self == Self::Checking
     }
-
-    /// Whether it waits for its requested leases.
-    pub(super) fn is_outstanding(self) -> bool {
-        matches!(self, Self::Soliciting | Self::Requesting | Self::Declining | Self::Returning)
-    }
 }
 
 impl Repeats {
@@ -118,13 +114,11 @@ pub struct ClientTally6 {
 
 /// One client.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Client {
+pub struct Client {
     /// When it began its first exchange for an address; then when it was bound last.
     pub(super) since: Nanos,
     /// When its exchange began.
     pub(super) asked: Nanos,
-    /// When there is something to do.
-    pub(super) due: Nanos,
     /// Offered or leased; unspecified if there is none, as the prefix.
     pub(super) ip: Ipv6Addr,
     pub(super) prefix: Ipv6Addr,
@@ -148,12 +142,11 @@ pub(super) struct Client {
     pub(super) tally: ClientTally6,
 }
 
-impl Client {
-    pub(super) fn new() -> Self {
+impl PoolClient for Client {
+    fn new() -> Self {
         Self {
             since: Nanos::ZERO,
             asked: Nanos::ZERO,
-            due: Nanos::MAX,
             ip: Ipv6Addr::UNSPECIFIED,
             prefix: Ipv6Addr::UNSPECIFIED,
             xid: 0,
@@ -171,6 +164,16 @@ impl Client {
         }
     }
 
+    fn is_outstanding(&self) -> bool {
+        matches!(self.state, State::Soliciting | State::Requesting | State::Declining | State::Returning)
+    }
+
+    fn is_up(&self) -> bool {
+        self.state.has_lease()
+    }
+}
+
+impl Client {
     /// This number of seconds after it was bound; a time of 2^32 - 1 s never comes (RFC 8415 section 7.7).
     fn after(&self, seconds: u32) -> Nanos {
         if seconds == u32::MAX {

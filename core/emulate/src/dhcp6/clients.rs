@@ -3,14 +3,11 @@
 use super::client::{Client, ClientTally6, State};
 use super::message::{Association, Draft, Message6, MessageType6, Value, option, status};
 use crate::frame::{Link, Mac, Packet, Received, link_local};
-use crate::vlans::ClientVlans;
+use crate::pool::{Holders, Pool, PoolClient, PoolConfig, Protocol};
 use histogram::Timing;
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use units::Nanos;
 
-/// Messages of one call, so that neither a queue nor a server has more than it can take.
-const AT_ONCE: usize = 64;
 /// Maximum number of distinguished servers.
 const SERVERS_MAX: usize = 64;
 /// A server that wants to be chosen at once (RFC 8415 section 18.2.1).
@@ -28,16 +25,8 @@ const REFUSALS_MAX: u8 = 6;
 /// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dhcp6Config {
-    /// Number of clients.
-    pub clients: u32,
-    /// Hardware address of the first; each other has the next. DUID and link-local address follow from it.
-    pub mac: Mac,
-    /// VLANs they are in.
-    pub vlans: ClientVlans,
-    /// Clients that begin in a second, and that release at the end; at least 1.
-    pub rate: u32,
-    /// Maximum number of clients that wait for a reply at a time; at least 1.
-    pub outstanding: u32,
+    /// As for clients of other protocols. DUID and link-local address follow from the hardware address.
+    pub pool: PoolConfig,
     /// Whether each has an address: from a server (IA_NA), or made by itself.
     pub address: bool,
     /// Whether each makes its address from the prefix that a router advertises (RFC 4862). Then nothing is requested
@@ -51,8 +40,6 @@ pub struct Dhcp6Config {
     pub check: bool,
     /// Numbers of requested options.
     pub ask_for: Vec<u16>,
-    /// For transaction identifiers and the spread of repetitions.
-    pub seed: u64,
 }
 
 /// Messages sent and received by all clients of a port.
@@ -135,128 +122,119 @@ pub struct HeldLease6<'c> {
     pub rebind_s: u32,
 }
 
-/// Phase of the clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// They get leases and keep them.
-    Active,
-    /// They keep what they have; those without have given up.
-    Keeping,
-    /// They give back what they have; the next to do so.
-    Releasing(u32),
+/// State that all DHCPv6 clients of a port share.
+#[derive(Debug)]
+pub struct Dhcp6Protocol {
+    /// DUIDs of servers.
+    servers: Vec<Vec<u8>>,
+    /// Holder of each address; and of each prefix, by its first 64 bits: longer ones are not distinguished.
+    holders: Holders<Ipv6Addr>,
+    prefixes: Holders<u64>,
+    solicit_max_ms: u32,
+    /// Prefix for autoconfigured addresses, and its expiry.
+    advertised: Option<(Ipv6Addr, Nanos)>,
+}
+
+impl Default for Dhcp6Protocol {
+    fn default() -> Self {
+        Self {
+            servers: Vec::new(),
+            holders: Holders::default(),
+            prefixes: Holders::default(),
+            solicit_max_ms: SOLICIT_MAX_MS,
+            advertised: None,
+        }
+    }
 }
 
 /// DHCPv6 clients of a port.
-#[derive(Debug)]
-pub struct Dhcp6Clients {
-    config: Dhcp6Config,
-    clients: Vec<Client>,
-    /// DUIDs of servers.
-    servers: Vec<Vec<u8>>,
-    /// When each client that has something to do has it.
-    timers: BTreeSet<(Nanos, u32)>,
-    /// Holder of each address; and of each prefix, by its first 64 bits: longer ones are not distinguished.
-    holders: BTreeMap<Ipv6Addr, u32>,
-    prefixes: BTreeMap<u64, u32>,
-    counts: Dhcp6Counts,
-    phase: Phase,
-    solicit_max_ms: u32,
-    /// Clients that have begun.
-    begun: u32,
-    /// When the next may begin, or release.
-    next_turn: Nanos,
-    outstanding: u32,
-    holding: u32,
-    /// Prefix for autoconfigured addresses, and its expiry.
-    advertised: Option<(Ipv6Addr, Nanos)>,
-    key: u64,
-    words: u64,
-    first_sent: Option<Nanos>,
-    last_bound: Option<Nanos>,
-    /// When the newest client began.
-    last_begun: Option<Nanos>,
-}
+pub type Dhcp6Clients = Pool<Dhcp6Protocol>;
 
-impl Dhcp6Clients {
-    /// Clients that have not begun.
-    pub fn new(config: Dhcp6Config) -> Self {
-        Self {
-            clients: vec![Client::new(); config.clients as usize],
-            servers: Vec::new(),
-            timers: BTreeSet::new(),
-            holders: BTreeMap::new(),
-            prefixes: BTreeMap::new(),
-            counts: Dhcp6Counts::default(),
-            phase: Phase::Active,
-            solicit_max_ms: SOLICIT_MAX_MS,
-            begun: 0,
-            next_turn: Nanos::ZERO,
-            outstanding: 0,
-            holding: 0,
-            advertised: None,
-            key: random::key(config.seed),
-            words: 0,
-            first_sent: None,
-            last_bound: None,
-            last_begun: None,
-            config,
-        }
+impl Protocol for Dhcp6Protocol {
+    type Config = Dhcp6Config;
+    type Client = Client;
+    type Counts = Dhcp6Counts;
+
+    const ACTS_UNTIL_TURN: bool = false;
+
+    fn common(config: &Dhcp6Config) -> &PoolConfig {
+        &config.pool
     }
 
-    /// Adds the frames that are due, some at a time.
-    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        self.expire(now);
-        for _ in 0..AT_ONCE {
-            if self.next_turn > now || !self.take_turn(now) {
-                break;
-            }
-            // What was late is made up for by one call's messages at most.
-            let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
-            let earliest = Nanos(now.0.saturating_sub(gap.saturating_mul(AT_ONCE as u64)));
-            self.next_turn = self.next_turn.max(earliest).saturating_add(Nanos(gap));
-        }
-        for _ in 0..AT_ONCE {
-            let Some((due, index)) = self.timers.first().copied().filter(|(due, _)| *due <= now) else {
-                break;
-            };
-            self.timers.remove(&(due, index));
-            frames.extend(self.act(now, index));
-        }
-    }
-
-    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
-    pub fn next_due(&self) -> Nanos {
-        let timer = self.timers.first().map_or(Nanos::MAX, |(due, _)| *due);
-        let is_over = matches!(self.phase, Phase::Releasing(_)) && self.holding == 0;
-        let expiry = self.advertised.filter(|_| !is_over);
-        let timer = expiry.map_or(timer, |(_, until)| timer.min(until));
-        if self.has_turn() { timer.min(self.next_turn) } else { timer }
-    }
-
-    /// Looks at a received frame; returns whether it was for a client.
-    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+    fn take(pool: &mut Dhcp6Clients, now: Nanos, frame: &[u8]) -> bool {
         let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
         match packet {
-            Packet::Dhcp6 { payload } => self.take_message(now, &vlans, payload),
-            Packet::Claim { target } => self.take_claim(now, from, &vlans, target),
+            Packet::Dhcp6 { payload } => pool.take_message(now, &vlans, payload),
+            Packet::Claim { target } => pool.take_claim(now, from, &vlans, target),
             _ => false,
         }
     }
 
+    fn begin(pool: &mut Dhcp6Clients, now: Nanos, index: u32) {
+        pool.begin(now, index, now);
+    }
+
+    fn act(pool: &mut Dhcp6Clients, now: Nanos, index: u32) {
+        let frame = pool.act(now, index);
+        pool.outbox.extend(frame);
+    }
+
+    fn renew(pool: &mut Dhcp6Clients, now: Nanos, index: u32, at: Nanos) -> bool {
+        match pool.clients[index as usize].state {
+            State::Waiting | State::Checking | State::Listening => return false,
+            State::Bound if pool.config.slaac => return false,
+            State::Over | State::Releasing => pool.begin(now, index, at),
+            State::Bound => pool.exchange(at, index, State::Renewing, at),
+            state => pool.set(index, state, at),
+        }
+        true
+    }
+
+    /// An autoconfigured address needs no message.
+    fn leave(pool: &mut Dhcp6Clients, _: Nanos, index: u32, at: Nanos) {
+        if pool.config.slaac {
+            pool.set(index, State::Over, Nanos::MAX);
+        } else {
+            pool.exchange(at, index, State::Releasing, at);
+        }
+    }
+
+    /// An address that is still being checked is kept, too.
+    fn give_up(pool: &mut Dhcp6Clients, _: Nanos, index: u32) {
+        let client = &pool.clients[index as usize];
+        if client.state == State::Checking && !pool.config.slaac {
+            let due = client.renews_at();
+            pool.set(index, State::Bound, due);
+        } else if !client.is_up() && client.state != State::Releasing {
+            pool.set(index, State::Over, Nanos::MAX);
+        }
+    }
+
+    fn prepare(pool: &mut Dhcp6Clients, now: Nanos) {
+        pool.expire(now);
+    }
+
+    fn next_due(pool: &Dhcp6Clients) -> Nanos {
+        let is_over = pool.is_releasing() && pool.up() == 0;
+        pool.shared.advertised.filter(|_| !is_over).map_or(Nanos::MAX, |(_, until)| until)
+    }
+}
+
+impl Dhcp6Clients {
     /// A router advertises the prefix of `prefix/64` for autoconfiguration, until a time (RFC 4862 section 5.5.3);
     /// `None`: no router does. One prefix at a time is used, the first.
     pub fn advertise(&mut self, now: Nanos, prefix: Option<(Ipv6Addr, Nanos)>) {
-        if !self.config.slaac || self.advertised == prefix {
+        if !self.config.slaac || self.shared.advertised == prefix {
             return;
         }
         self.expire(now);
-        let was = self.advertised;
-        self.advertised = prefix.filter(|(_, until)| now < *until);
-        if self.advertised.map(|(prefix, _)| prefix) == was.map(|(prefix, _)| prefix) {
+        let was = self.shared.advertised;
+        self.shared.advertised = prefix.filter(|(_, until)| now < *until);
+        if self.shared.advertised.map(|(prefix, _)| prefix) == was.map(|(prefix, _)| prefix) {
             return;
         }
         self.lose_all();
-        if self.advertised.is_some() {
+        if self.shared.advertised.is_some() {
             self.each_in_turn(now, |clients, index, at| {
                 let waits = clients.clients[index as usize].state == State::Listening;
                 if waits {
@@ -269,20 +247,19 @@ impl Dhcp6Clients {
 
     /// Ends addresses whose prefix is no longer advertised.
     fn expire(&mut self, now: Nanos) {
-        if self.advertised.is_some_and(|(_, until)| until <= now) {
-            self.advertised = None;
+        if self.shared.advertised.is_some_and(|(_, until)| until <= now) {
+            self.shared.advertised = None;
             self.lose_all();
         }
     }
 
     /// All clients that have an address have none.
     fn lose_all(&mut self) {
-        for index in 0..self.config.clients {
+        for index in 0..self.len() {
             let state = self.clients[index as usize].state;
             if state.holds() {
                 self.counts.lost += u64::from(state.has_lease());
-                let is_over = matches!(self.phase, Phase::Releasing(_));
-                let next = if is_over { State::Over } else { State::Listening };
+                let next = if self.is_releasing() { State::Over } else { State::Listening };
                 self.set(index, next, Nanos::MAX);
             }
         }
@@ -291,21 +268,21 @@ impl Dhcp6Clients {
     /// Makes a client's address from the prefix there is, from `at` on; without one it listens for a router (RFC 4862 section
     /// 5.5). The interface identifier is the modified EUI-64 of its MAC address (RFC 4291 appendix A).
     fn configure(&mut self, index: u32, at: Nanos) {
-        let Some((prefix, _)) = self.advertised else {
+        let Some((prefix, _)) = self.shared.advertised else {
             return self.set(index, State::Listening, Nanos::MAX);
         };
         let own = u128::from(link_local(self.mac_of(index))) & u128::from(u64::MAX);
         let ip = Ipv6Addr::from(u128::from(prefix) & !u128::from(u64::MAX) | own);
         let client = &mut self.clients[index as usize];
         (client.ip, client.since, client.t1_s, client.t2_s) = (ip, at, u32::MAX, u32::MAX);
-        self.holders.insert(ip, index);
+        self.shared.holders.put(ip, index);
         self.exchange(at, index, State::Checking, at);
     }
 
     /// A neighbour announces that it has an address, or is about to use it.
     fn take_claim(&mut self, now: Nanos, from: Mac, vlans: &[u16], target: Ipv6Addr) -> bool {
-        let holder = self.holders.get(&target).copied();
-        let Some(index) = holder.filter(|index| self.config.vlans.are_of(*index, vlans)) else {
+        let holder = self.shared.holders.of(&target);
+        let Some(index) = holder.filter(|index| self.config.pool.vlans.are_of(*index, vlans)) else {
             return false;
         };
         if self.clients[index as usize].state != State::Checking || self.number_of(from).is_some() {
@@ -323,15 +300,14 @@ impl Dhcp6Clients {
 
     fn take_message(&mut self, now: Nanos, vlans: &[u16], payload: &[u8]) -> bool {
         let Some(message) = Message6::read(payload) else { return false };
-        let to = self.number_of(message.client);
-        let Some(index) = to.filter(|index| self.config.vlans.are_of(*index, vlans)) else { return false };
+        let Some(index) = self.addressed(message.client, vlans) else { return false };
         let client = self.clients[index as usize];
         if client.xid != message.xid || client.state.message(0).is_none() {
             return false;
         }
         let Some(server) = self.server(message.server) else { return false };
         if let Some(most) = message.solicit_max_s.filter(|most| SOLICIT_MAX_S.contains(most)) {
-            self.solicit_max_ms = most * 1_000;
+            self.shared.solicit_max_ms = most * 1_000;
         }
         match message.kind {
             MessageType6::Advertise => self.advertised(now, index, server, &message),
@@ -340,25 +316,15 @@ impl Dhcp6Clients {
         true
     }
 
-    /// Whether every client has its requested leases.
-    pub fn all_bound(&self) -> bool {
-        self.holding == self.config.clients
-    }
-
     /// Whether every client has its requested leases, or never will: a neighbour has the address it made.
     pub fn is_settled(&self) -> bool {
         let without = if self.config.slaac { self.counts.duplicates } else { 0 };
-        u64::from(self.holding) + without >= u64::from(self.config.clients)
-    }
-
-    /// Clients with their requested leases.
-    pub fn holding(&self) -> u32 {
-        self.holding
+        u64::from(self.up()) + without >= u64::from(self.len())
     }
 
     /// The leases there are, by client.
     pub fn leases(&self) -> impl Iterator<Item = Lease6> + '_ {
-        (0..self.config.clients).filter_map(|index| self.lease(index))
+        (0..self.len()).filter_map(|index| self.lease(index))
     }
 
     /// The client that has `ip`, as its lease or as its link-local address.
@@ -368,8 +334,7 @@ impl Dhcp6Clients {
             let mac = [a ^ 2, b, c, d, e, f];
             return self.number_of(mac).filter(|_| link_local(mac) == ip);
         }
-        let has_it = |index: &u32| self.clients[*index as usize].state.has_lease();
-        self.holders.get(&ip).copied().filter(has_it)
+        self.shared.holders.of(&ip).filter(|index| self.clients[*index as usize].is_up())
     }
 
     /// The hardware address of the client that has `ip`, as its lease or as its link-local address.
@@ -377,71 +342,11 @@ impl Dhcp6Clients {
         self.client_of_ip(ip).map(|index| self.mac_of(index))
     }
 
-    /// Ends the search for servers: those without give up, the others keep what they have, also what they are still
-    /// checking.
-    pub fn give_up(&mut self) {
-        self.phase = Phase::Keeping;
-        for index in 0..self.config.clients {
-            let Client { state, .. } = self.clients[index as usize];
-            if state == State::Checking && !self.config.slaac {
-                let due = self.clients[index as usize].renews_at();
-                self.set(index, State::Bound, due);
-            } else if !state.has_lease() && state != State::Releasing {
-                self.set(index, State::Over, Nanos::MAX);
-            }
-        }
-    }
-
-    /// Makes clients renew their leases from now on, at their rate; clients without leases search for servers. Returns
-    /// their number.
-    pub fn renew_now(&mut self, now: Nanos) -> u64 {
-        self.each_in_turn(now, |clients, index, at| {
-            match clients.clients[index as usize].state {
-                State::Waiting | State::Checking | State::Listening => return false,
-                State::Bound if clients.config.slaac => return false,
-                State::Over | State::Releasing => clients.begin(now, index, at),
-                State::Bound => clients.exchange(at, index, State::Renewing, at),
-                state => clients.set(index, state, at),
-            }
-            true
-        })
-    }
-
-    /// Makes clients that have something release it from now on, at their rate, and stay without. Returns their number.
-    pub fn release_now(&mut self, now: Nanos) -> u64 {
-        self.each_in_turn(now, |clients, index, at| {
-            let has_lease = clients.clients[index as usize].state.has_lease();
-            if has_lease {
-                clients.give_back(index, at);
-            }
-            has_lease
-        })
-    }
-
-    /// A client releases its leases; an autoconfigured address needs no message.
-    fn give_back(&mut self, index: u32, at: Nanos) {
-        if self.config.slaac {
-            self.set(index, State::Over, Nanos::MAX);
-        } else {
-            self.exchange(at, index, State::Releasing, at);
-        }
-    }
-
-    /// Gives clients turns at their rate; returns how many took theirs.
-    fn each_in_turn(&mut self, now: Nanos, mut turn: impl FnMut(&mut Self, u32, Nanos) -> bool) -> u64 {
-        let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
-        let mut took = 0;
-        for index in 0..self.config.clients {
-            took += u64::from(turn(self, index, now.saturating_add(Nanos(gap.saturating_mul(took)))));
-        }
-        took
-    }
-
     /// Current state of all clients.
     pub fn views(&self) -> impl Iterator<Item = ClientView6<'_>> {
-        (0..self.config.clients).map(|index| {
+        (0..self.len()).map(|index| {
             let client = &self.clients[index as usize];
-            let server = client.server.and_then(|server| self.servers.get(usize::from(server)));
+            let server = client.server.and_then(|server| self.shared.servers.get(usize::from(server)));
             let server = server.map_or(&[][..], Vec::as_slice);
             let (valid_s, renew_s, rebind_s) = (self.valid_s(client), client.t1_s, client.t2_s);
             let held = |lease| HeldLease6 { lease, server, valid_s, renew_s, rebind_s };
@@ -454,45 +359,9 @@ impl Dhcp6Clients {
         })
     }
 
-    /// Gives everything back from now on; done when [`next_due`](Self::next_due) is [`Nanos::MAX`].
-    pub fn release(&mut self, now: Nanos) {
-        self.give_up();
-        for index in 0..self.config.clients {
-            let client = &mut self.clients[index as usize];
-            // Who was told to give it back does so anyway.
-            if client.state != State::Releasing {
-                self.timers.remove(&(client.due, index));
-                client.due = Nanos::MAX;
-            }
-        }
-        self.next_turn = now;
-        self.phase = Phase::Releasing(0);
-    }
-
-    /// Messages sent and received.
-    pub fn counts(&self) -> &Dhcp6Counts {
-        &self.counts
-    }
-
-    /// Clients that began per second, from the first to the last; `None` if fewer than two did, or all at once.
-    pub fn begun_per_s(&self) -> Option<f64> {
-        let took = self.last_begun?.since(self.first_sent?).as_secs_f64();
-        (took > 0.0).then(|| f64::from(self.begun - 1) / took)
-    }
-
-    /// From the first message of the first client to the last client's first lease.
-    pub fn set_up_time(&self) -> Option<Nanos> {
-        Some(self.last_bound?.since(self.first_sent?))
-    }
-
-    /// Settings of the clients.
-    pub fn config(&self) -> &Dhcp6Config {
-        &self.config
-    }
-
     /// Lifetime of what a client has, from its beginning, s.
     fn valid_s(&self, client: &Client) -> u32 {
-        match self.advertised {
+        match self.shared.advertised {
             Some((_, Nanos::MAX)) => u32::MAX,
             Some((_, until)) => {
                 u32::try_from(until.since(client.since).0 / 1_000_000_000).unwrap_or(u32::MAX)
@@ -504,7 +373,7 @@ impl Dhcp6Clients {
     fn lease(&self, index: u32) -> Option<Lease6> {
         let client = &self.clients[index as usize];
         let mac = self.mac_of(index);
-        client.state.has_lease().then(|| Lease6 {
+        client.is_up().then(|| Lease6 {
             client: index,
             mac,
             link_local: link_local(mac),
@@ -513,70 +382,24 @@ impl Dhcp6Clients {
         })
     }
 
-    fn mac_of(&self, index: u32) -> Mac {
-        units::Mac::from_number(units::Mac(self.config.mac).number() + u64::from(index)).0
-    }
-
-    fn number_of(&self, mac: Mac) -> Option<u32> {
-        let number = units::Mac(mac).number().checked_sub(units::Mac(self.config.mac).number())?;
-        u32::try_from(number).ok().filter(|number| *number < self.config.clients)
-    }
-
     /// The number of a server; `None` if there are too many.
     fn server(&mut self, duid: &[u8]) -> Option<u16> {
-        let known = self.servers.iter().position(|known| known == duid);
-        if known.is_none() && self.servers.len() < SERVERS_MAX {
-            self.servers.push(duid.to_vec());
-            return Some(self.servers.len() as u16 - 1);
+        let known = self.shared.servers.iter().position(|known| known == duid);
+        if known.is_none() && self.shared.servers.len() < SERVERS_MAX {
+            self.shared.servers.push(duid.to_vec());
+            return Some(self.shared.servers.len() as u16 - 1);
         }
         known.map(|known| known as u16)
     }
 
-    fn word(&mut self) -> u64 {
-        self.words += 1;
-        random::word(self.key, self.words)
-    }
-
-    /// Whether a client may begin, or release, once it is time.
-    fn has_turn(&self) -> bool {
-        match self.phase {
-            Phase::Active => self.begun < self.config.clients && self.outstanding < self.config.outstanding,
-            Phase::Keeping => false,
-            Phase::Releasing(next) => next < self.config.clients,
-        }
-    }
-
-    /// The next client begins, or releases.
-    fn take_turn(&mut self, now: Nanos) -> bool {
-        if !self.has_turn() {
-            return false;
-        }
-        if let Phase::Releasing(next) = &mut self.phase {
-            let index = *next;
-            *next += 1;
-            if self.clients[index as usize].state.has_lease() {
-                self.give_back(index, now);
-            }
-            return true;
-        }
-        let index = self.begun;
-        self.begun += 1;
-        self.last_begun = Some(now);
-        if self.first_sent.is_none() {
-            (self.first_sent, self.next_turn) = (Some(now), now);
-        }
-        self.begin(now, index, now);
-        true
-    }
-
     /// Makes a client search for servers from `at` on; one that is to search no more is over.
     fn begin(&mut self, now: Nanos, index: u32, at: Nanos) {
-        if matches!(self.phase, Phase::Releasing(_)) {
+        if self.is_releasing() {
             self.set(index, State::Over, Nanos::MAX);
             return;
         }
         let client = &mut self.clients[index as usize];
-        if !client.state.is_outstanding() {
+        if !client.is_outstanding() {
             client.since = now;
         }
         client.server = None;
@@ -597,30 +420,18 @@ impl Dhcp6Clients {
 
     /// Changes a client's state, and when it has something to do.
     fn set(&mut self, index: u32, state: State, due: Nanos) {
-        let client = &mut self.clients[index as usize];
-        self.timers.remove(&(client.due, index));
-        let was = *client;
-        (client.state, client.due) = (state, due);
-        self.outstanding += u32::from(state.is_outstanding());
-        self.outstanding -= u32::from(was.state.is_outstanding());
-        self.holding += u32::from(state.has_lease());
-        self.holding -= u32::from(was.state.has_lease());
+        let was = self.clients[index as usize];
+        self.change(index, |client| client.state = state);
         if was.state.holds() && !state.holds() {
             self.forget(index, was.ip, was.prefix);
         }
-        if due < Nanos::MAX {
-            self.timers.insert((due, index));
-        }
+        self.schedule(index, due);
     }
 
     /// A client has an address and a prefix no more.
     fn forget(&mut self, index: u32, ip: Ipv6Addr, prefix: Ipv6Addr) {
-        if self.holders.get(&ip) == Some(&index) {
-            self.holders.remove(&ip);
-        }
-        if self.prefixes.get(&high(prefix)) == Some(&index) {
-            self.prefixes.remove(&high(prefix));
-        }
+        self.shared.holders.forget(&ip, index);
+        self.shared.prefixes.forget(&high(prefix), index);
     }
 
     /// Does what is due for a client.
@@ -647,7 +458,7 @@ impl Dhcp6Clients {
             self.exchange(now, index, State::Requesting, now);
             return None;
         }
-        let (kind, repeats) = client.state.message(self.solicit_max_ms)?;
+        let (kind, repeats) = client.state.message(self.shared.solicit_max_ms)?;
         if repeats.count > 0 && client.sent >= repeats.count {
             self.exhausted(now, index);
             return None;
@@ -662,16 +473,15 @@ impl Dhcp6Clients {
             let (due, since) = (client.renews_at(), client.since);
             client.refusals = 0;
             self.set(index, State::Bound, due);
-            if self.config.slaac && self.phase == Phase::Active {
+            if self.config.slaac && self.note_up(now) {
                 self.counts.bind.record(now.since(since).0);
-                self.last_bound = Some(now);
             }
             return None;
         }
         client.sent = 1;
         let ip = client.ip;
         self.set(index, State::Checking, now.saturating_add(CHECK_FOR));
-        Some(Link::probe(self.mac_of(index), &self.config.vlans.of(index), ip))
+        Some(Link::probe(self.mac_of(index), &self.config.pool.vlans.of(index), ip))
     }
 
     /// No reply arrived after the last retransmission.
@@ -696,7 +506,7 @@ impl Dhcp6Clients {
     /// Sends a client's message, and sets when it is sent again.
     fn say(&mut self, now: Nanos, index: u32, kind: MessageType6) -> Vec<u8> {
         let word = self.word();
-        let most = self.solicit_max_ms;
+        let most = self.shared.solicit_max_ms;
         let client = &mut self.clients[index as usize];
         self.counts.repeated += u64::from(client.sent > 0);
         client.sent = client.sent.saturating_add(1);
@@ -719,7 +529,7 @@ impl Dhcp6Clients {
             MessageType6::Request | MessageType6::Renew | MessageType6::Release | MessageType6::Decline
         );
         if let Some(duid) =
-            client.server.filter(|_| to_one).and_then(|server| self.servers.get(usize::from(server)))
+            client.server.filter(|_| to_one).and_then(|server| self.shared.servers.get(usize::from(server)))
         {
             draft.option(option::SERVER_ID, duid);
         }
@@ -743,7 +553,7 @@ impl Dhcp6Clients {
         if kind == MessageType6::Solicit && self.config.rapid_commit {
             draft.option(option::RAPID_COMMIT, &[]);
         }
-        Link::dhcp6(mac, &self.config.vlans.of(index), &draft.finish())
+        Link::dhcp6(mac, &self.config.pool.vlans.of(index), &draft.finish())
     }
 
     /// Counts a message of a client or to it.
@@ -886,24 +696,22 @@ impl Dhcp6Clients {
         if was.state.has_lease() && (was.ip, was.prefix) != (offer.ip, offer.prefix) {
             self.forget(index, was.ip, was.prefix);
         }
-        let of_other = |holder: Option<&u32>| holder.is_some_and(|holder| *holder != index);
-        let has_ip_twin = self.config.address && of_other(self.holders.get(&offer.ip));
-        if has_ip_twin || self.config.prefix_len.is_some() && of_other(self.prefixes.get(&high(offer.prefix)))
-        {
+        let has_ip_twin = self.config.address && self.shared.holders.is_of_other(&offer.ip, index);
+        let has_prefix = self.config.prefix_len.is_some();
+        if has_ip_twin || has_prefix && self.shared.prefixes.is_of_other(&high(offer.prefix), index) {
             self.counts.conflicts += 1;
             let state = if has_ip_twin { State::Declining } else { State::Returning };
             self.exchange(now, index, state, now);
             return;
         }
-        if self.phase == Phase::Active && !was.state.has_lease() {
+        if !was.is_up() && self.note_up(now) {
             self.counts.bind.record(now.since(was.since).0);
-            self.last_bound = Some(now);
         }
         if self.config.address {
-            self.holders.insert(offer.ip, index);
+            self.shared.holders.put(offer.ip, index);
         }
-        if self.config.prefix_len.is_some() {
-            self.prefixes.insert(high(offer.prefix), index);
+        if has_prefix {
+            self.shared.prefixes.put(high(offer.prefix), index);
         }
         if self.config.address && self.config.check && is_new {
             self.exchange(now, index, State::Checking, now);

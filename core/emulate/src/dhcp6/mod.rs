@@ -12,5 +12,5 @@ mod clients;
 mod message;
 
 pub use client::ClientTally6;
-pub use clients::{ClientView6, Dhcp6Clients, Dhcp6Config, Dhcp6Counts, HeldLease6, Lease6};
+pub use clients::{ClientView6, Dhcp6Clients, Dhcp6Config, Dhcp6Counts, Dhcp6Protocol, HeldLease6, Lease6};
 pub use message::{Message6, MessageType6};

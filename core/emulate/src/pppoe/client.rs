@@ -2,6 +2,7 @@
 
 use super::negotiation::Negotiation;
 use crate::frame::Mac;
+use crate::pool::PoolClient;
 use std::net::Ipv4Addr;
 use units::Nanos;
 
@@ -84,13 +85,11 @@ pub(super) struct Exchange {
 
 /// One client.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub struct Client {
     /// When it began its attempts; then when it came up.
     pub(super) since: Nanos,
     /// When it entered its state.
     pub(super) entered: Nanos,
-    /// When there is something to do, of all it waits for.
-    pub(super) due: Nanos,
     /// When there is something to do in its state.
     pub(super) timer: Nanos,
     /// Of the protocols with options, by [`Layer`].
@@ -142,12 +141,11 @@ pub struct PppoeTally {
     pub lost: u32,
 }
 
-impl Client {
-    pub(super) fn new() -> Self {
+impl PoolClient for Client {
+    fn new() -> Self {
         Self {
             since: Nanos::ZERO,
             entered: Nanos::ZERO,
-            due: Nanos::MAX,
             timer: Nanos::MAX,
             layers: [Negotiation::IDLE; 3],
             exchange: None,
@@ -175,13 +173,19 @@ impl Client {
         }
     }
 
-    /// Whether it is on its way. A session that is negotiated anew does not count.
-    pub(super) fn is_outstanding(&self) -> bool {
+    /// A session that is negotiated anew does not count.
+    fn is_outstanding(&self) -> bool {
         use State::{Authenticating, Initiating, Linking, Networking, Requesting};
         let is_going = matches!(self.state, Initiating | Requesting | Linking | Authenticating | Networking);
         is_going && !self.was_up
     }
 
+    fn is_up(&self) -> bool {
+        self.state == State::Up
+    }
+}
+
+impl Client {
     /// Whether it has a session that it sends PPP over.
     pub(super) fn has_session(&self) -> bool {
         self.session != 0

@@ -7,16 +7,13 @@ mod link;
 use super::client::{Client, Layer, PppoeFailure, PppoeMethod, PppoeTally, State};
 use super::negotiation::{REQUESTS_MAX, Step};
 use super::packet::{Control, code, protocol};
-use crate::ClientVlans;
 use crate::frame::{Link, Mac, Packet, Received};
+use crate::pool::{Holders, Pool, PoolClient, PoolConfig, Protocol};
 use crate::timing::back_off;
 use histogram::Timing;
-use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use units::Nanos;
 
-/// Clients that act in one call, so that neither a queue nor a peer has more than it can take.
-const AT_ONCE: usize = 64;
 /// Longest payload of PPPoE unless both ends agree on more (RFC 2516 section 7, RFC 4638).
 pub(super) const PAYLOAD_MAX: u16 = 1_492;
 /// Time until a termination without a reply is repeated, and the number of attempts.
@@ -30,16 +27,8 @@ const MESSAGE_MAX: usize = 120;
 /// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PppoeConfig {
-    /// Number of clients.
-    pub clients: u32,
-    /// Hardware address of the first; each other has the next.
-    pub mac: Mac,
-    /// VLANs they are in, outermost first.
-    pub vlans: ClientVlans,
-    /// Clients that begin in a second, and that end their sessions at the end; at least 1.
-    pub rate: u32,
-    /// Clients that are on their way at a time, at most; at least 1.
-    pub outstanding: u32,
+    /// As for clients of other protocols.
+    pub pool: PoolConfig,
     /// Time until the first repetition of a message. In discovery it doubles each time; in PPP it stays (RFC 1661 section 4.6: 3 s).
     pub retry: Nanos,
     /// Requested service; empty is any.
@@ -66,8 +55,6 @@ pub struct PppoeConfig {
     pub circuit_id: Option<String>,
     /// The same.
     pub remote_id: Option<String>,
-    /// For identifiers, magic numbers and the spread of repetitions.
-    pub seed: u64,
 }
 
 /// Messages sent and received by all clients of a port.
@@ -194,125 +181,89 @@ pub struct PppoeView {
     pub tally: PppoeTally,
 }
 
-/// Phase of the clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// They begin.
-    Active,
-    /// They keep what they have; those without have given up.
-    Keeping,
-    /// They end their sessions; the next to do so.
-    Releasing(u32),
-}
-
-/// PPPoE clients of a port.
-#[derive(Debug)]
-pub struct PppoeClients {
-    config: PppoeConfig,
-    clients: Vec<Client>,
-    /// When each client that has something to do has it.
-    timers: BTreeSet<(Nanos, u32)>,
+/// State that all PPPoE clients of a port share.
+#[derive(Debug, Default)]
+pub struct PppoeProtocol {
     /// Holder of each address.
-    holders: BTreeMap<Ipv4Addr, u32>,
-    /// Answers that have not been taken.
-    outbox: Vec<Vec<u8>>,
-    counts: PppoeCounts,
-    phase: Phase,
-    /// Clients that have begun.
-    begun: u32,
-    /// When the next may begin, or end its session.
-    next_turn: Nanos,
-    outstanding: u32,
-    up: u32,
-    key: u64,
-    words: u64,
-    first_sent: Option<Nanos>,
-    last_up: Option<Nanos>,
+    holders: Holders<Ipv4Addr>,
+    /// Last reason given by an access concentrator.
     message: Option<String>,
 }
 
-impl PppoeClients {
-    /// Clients that have not begun.
-    pub fn new(config: PppoeConfig) -> Self {
-        Self {
-            clients: vec![Client::new(); config.clients as usize],
-            timers: BTreeSet::new(),
-            holders: BTreeMap::new(),
-            outbox: Vec::new(),
-            counts: PppoeCounts::default(),
-            phase: Phase::Active,
-            begun: 0,
-            next_turn: Nanos::ZERO,
-            outstanding: 0,
-            up: 0,
-            key: random::key(config.seed),
-            words: 0,
-            first_sent: None,
-            last_up: None,
-            message: None,
-            config,
-        }
+/// PPPoE clients of a port.
+pub type PppoeClients = Pool<PppoeProtocol>;
+
+impl Protocol for PppoeProtocol {
+    type Config = PppoeConfig;
+    type Client = Client;
+    type Counts = PppoeCounts;
+
+    const ACTS_UNTIL_TURN: bool = true;
+
+    fn common(config: &PppoeConfig) -> &PoolConfig {
+        &config.pool
     }
 
-    /// Adds the frames that are due: replies, and messages of clients.
-    pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        for _ in 0..AT_ONCE {
-            if self.next_turn > now || !self.take_turn(now) {
-                break;
-            }
-            // What was late is made up for by one call's messages at most.
-            let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
-            let earliest = Nanos(now.0.saturating_sub(gap.saturating_mul(AT_ONCE as u64)));
-            self.next_turn = self.next_turn.max(earliest).saturating_add(Nanos(gap));
-        }
-        for _ in 0..AT_ONCE {
-            let Some((_, index)) = self.timers.first().copied().filter(|(due, _)| *due <= now) else {
-                break;
-            };
-            self.act(now, index);
-        }
-        frames.append(&mut self.outbox);
-    }
-
-    /// When there is something to do; [`Nanos::MAX`] if only a frame can bring it.
-    pub fn next_due(&self) -> Nanos {
-        if !self.outbox.is_empty() {
-            return Nanos::ZERO;
-        }
-        let timer = self.timers.first().map_or(Nanos::MAX, |(due, _)| *due);
-        if self.has_turn() { timer.min(self.next_turn) } else { timer }
-    }
-
-    /// Looks at a received frame; returns whether it was for a client.
-    pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+    fn take(pool: &mut PppoeClients, now: Nanos, frame: &[u8]) -> bool {
         let Some(Received { from, vlans, packet: Packet::Pppoe { discovery, pppoe } }) =
             Received::read(frame)
         else {
             return false;
         };
-        let to = frame.first_chunk().and_then(|mac| self.number_of(*mac));
-        let Some(index) = to.filter(|index| self.config.vlans.are_of(*index, &vlans)) else { return false };
+        let to = frame.first_chunk().and_then(|mac| pool.addressed(*mac, &vlans));
+        let Some(index) = to else { return false };
         let is_taken = if discovery {
-            self.discover(now, index, from, &pppoe)
+            pool.discover(now, index, from, &pppoe)
         } else {
-            let client = &self.clients[index as usize];
+            let client = &pool.clients[index as usize];
             let is_its = client.has_session() && client.session == pppoe.session && client.ac == from;
-            is_its && self.hear(now, index, pppoe.payload)
+            is_its && pool.hear(now, index, pppoe.payload)
         };
-        self.schedule(index);
+        pool.reschedule(index);
         is_taken
     }
 
-    /// Whether every client is up.
-    pub fn all_up(&self) -> bool {
-        self.up == self.config.clients
+    fn begin(pool: &mut PppoeClients, now: Nanos, index: u32) {
+        pool.clients[index as usize].since = now;
+        pool.begin(now, index);
+        pool.reschedule(index);
     }
 
-    /// Clients that are up.
-    pub fn up(&self) -> u32 {
-        self.up
+    fn act(pool: &mut PppoeClients, now: Nanos, index: u32) {
+        pool.act(now, index);
+        pool.reschedule(index);
     }
 
+    /// A session that is up needs no renewal.
+    fn renew(pool: &mut PppoeClients, now: Nanos, index: u32, at: Nanos) -> bool {
+        let is_down = pool.clients[index as usize].state == State::Over;
+        if is_down {
+            pool.clients[index as usize].failures = 0;
+            pool.enter(now, index, State::Pausing, at);
+            pool.reschedule(index);
+        }
+        is_down
+    }
+
+    fn leave(pool: &mut PppoeClients, now: Nanos, index: u32, at: Nanos) {
+        pool.enter(now, index, State::Leaving, at);
+        pool.reschedule(index);
+    }
+
+    /// A session that has begun is ended.
+    fn give_up(pool: &mut PppoeClients, now: Nanos, index: u32) {
+        match pool.clients[index as usize].state {
+            State::Up | State::Leaving => {}
+            State::Linking | State::Authenticating | State::Networking => {
+                pool.enter(now, index, State::Leaving, now);
+            }
+            _ => pool.rest(now, index),
+        }
+        pool.reschedule(index);
+    }
+}
+
+impl PppoeClients {
     /// Clients whose attempts have failed so far and that will try again.
     pub fn pausing(&self) -> u32 {
         self.clients.iter().filter(|client| client.state == State::Pausing).count() as u32
@@ -320,73 +271,17 @@ impl PppoeClients {
 
     /// The sessions that are up, by client.
     pub fn sessions(&self) -> impl Iterator<Item = PppoeSession> + '_ {
-        (0..self.config.clients).filter_map(|index| self.session(index))
+        (0..self.len()).filter_map(|index| self.session(index))
     }
 
     /// The client that has the address `ip`.
     pub fn session_of(&self, ip: Ipv4Addr) -> Option<PppoeSession> {
-        self.holders.get(&ip).and_then(|index| self.session(*index))
-    }
-
-    /// Ends all attempts: who is up stays so, the others end what they have begun.
-    pub fn give_up(&mut self, now: Nanos) {
-        self.phase = Phase::Keeping;
-        for index in 0..self.config.clients {
-            match self.clients[index as usize].state {
-                State::Up | State::Leaving => {}
-                State::Linking | State::Authenticating | State::Networking => {
-                    self.enter(now, index, State::Leaving, now);
-                }
-                _ => self.rest(now, index),
-            }
-            self.schedule(index);
-        }
-    }
-
-    /// Ends all sessions from now on; done when [`next_due`](Self::next_due) is [`Nanos::MAX`].
-    pub fn release(&mut self, now: Nanos) {
-        self.give_up(now);
-        self.next_turn = now;
-        self.phase = Phase::Releasing(0);
-    }
-
-    /// Makes clients without a session begin from now on, at their rate. Returns their number.
-    pub fn connect_now(&mut self, now: Nanos) -> u64 {
-        self.each_in_turn(now, |clients, index, at| {
-            let is_down = clients.clients[index as usize].state == State::Over;
-            if is_down {
-                clients.clients[index as usize].failures = 0;
-                clients.enter(now, index, State::Pausing, at);
-            }
-            is_down
-        })
-    }
-
-    /// Makes clients that have a session end it from now on, at their rate, and stay without. Returns their number.
-    pub fn disconnect_now(&mut self, now: Nanos) -> u64 {
-        self.each_in_turn(now, |clients, index, at| {
-            let is_up = clients.clients[index as usize].state == State::Up;
-            if is_up {
-                clients.enter(now, index, State::Leaving, at);
-            }
-            is_up
-        })
-    }
-
-    /// Gives clients turns at their rate; returns how many took theirs.
-    fn each_in_turn(&mut self, now: Nanos, mut turn: impl FnMut(&mut Self, u32, Nanos) -> bool) -> u64 {
-        let gap = 1_000_000_000 / u64::from(self.config.rate.max(1));
-        let mut took = 0;
-        for index in 0..self.config.clients {
-            took += u64::from(turn(self, index, now.saturating_add(Nanos(gap.saturating_mul(took)))));
-            self.schedule(index);
-        }
-        took
+        self.shared.holders.of(&ip).and_then(|index| self.session(index))
     }
 
     /// Current state of all clients.
     pub fn views(&self) -> impl Iterator<Item = PppoeView> + '_ {
-        (0..self.config.clients).map(|index| {
+        (0..self.len()).map(|index| {
             let client = &self.clients[index as usize];
             PppoeView {
                 client: index,
@@ -409,35 +304,20 @@ impl PppoeClients {
         })
     }
 
-    /// Messages sent and received.
-    pub fn counts(&self) -> &PppoeCounts {
-        &self.counts
-    }
-
     /// Last reason given by an access concentrator, verbatim.
     pub fn message(&self) -> Option<&str> {
-        self.message.as_deref()
-    }
-
-    /// From the first message of the first client to the last client's first session.
-    pub fn set_up_time(&self) -> Option<Nanos> {
-        Some(self.last_up?.since(self.first_sent?))
-    }
-
-    /// Settings of the clients.
-    pub fn config(&self) -> &PppoeConfig {
-        &self.config
+        self.shared.message.as_deref()
     }
 
     /// Name and password of a client.
     pub fn credentials(&self, client: u32) -> (String, String) {
-        let text = |text: &String| self.config.vlans.text(text, client);
+        let text = |text: &String| self.config.pool.vlans.text(text, client);
         (text(&self.config.user), text(&self.config.password))
     }
 
     fn session(&self, index: u32) -> Option<PppoeSession> {
         let client = &self.clients[index as usize];
-        (client.state == State::Up).then(|| PppoeSession {
+        client.is_up().then(|| PppoeSession {
             client: index,
             mac: self.mac_of(index),
             ac: client.ac,
@@ -451,55 +331,6 @@ impl PppoeClients {
         })
     }
 
-    fn mac_of(&self, index: u32) -> Mac {
-        units::Mac::from_number(units::Mac(self.config.mac).number() + u64::from(index)).0
-    }
-
-    fn number_of(&self, mac: Mac) -> Option<u32> {
-        let number = units::Mac(mac).number().checked_sub(units::Mac(self.config.mac).number())?;
-        u32::try_from(number).ok().filter(|number| *number < self.config.clients)
-    }
-
-    fn word(&mut self) -> u64 {
-        self.words += 1;
-        random::word(self.key, self.words)
-    }
-
-    /// Whether a client may begin, or end its session, once it is time.
-    fn has_turn(&self) -> bool {
-        match self.phase {
-            Phase::Active => self.begun < self.config.clients && self.outstanding < self.config.outstanding,
-            Phase::Keeping => false,
-            Phase::Releasing(next) => next < self.config.clients,
-        }
-    }
-
-    /// The next client begins, or ends its session.
-    fn take_turn(&mut self, now: Nanos) -> bool {
-        if !self.has_turn() {
-            return false;
-        }
-        let index = if let Phase::Releasing(next) = &mut self.phase {
-            let index = *next;
-            *next += 1;
-            if self.clients[index as usize].state == State::Up {
-                self.enter(now, index, State::Leaving, now);
-            }
-            index
-        } else {
-            let index = self.begun;
-            self.begun += 1;
-            if self.first_sent.is_none() {
-                (self.first_sent, self.next_turn) = (Some(now), now);
-            }
-            self.clients[index as usize].since = now;
-            self.begin(now, index);
-            index
-        };
-        self.schedule(index);
-        true
-    }
-
     /// Makes a client search for an access concentrator.
     fn begin(&mut self, now: Nanos, index: u32) {
         let (uniq, magic) = (self.word() as u32, (self.word() as u32).max(1));
@@ -511,36 +342,26 @@ impl PppoeClients {
 
     /// Changes a client's state, and when it has something to do in it.
     fn enter(&mut self, now: Nanos, index: u32, state: State, timer: Nanos) {
-        let client = &mut self.clients[index as usize];
-        let (was_outstanding, was_up) = (client.is_outstanding(), client.state == State::Up);
-        if client.state != state {
-            (client.sent, client.entered) = (0, now);
+        let client = &self.clients[index as usize];
+        if client.is_up() && state != State::Up {
+            self.shared.holders.forget(&client.ip, index);
         }
-        (client.state, client.timer) = (state, timer);
-        if was_up && state != State::Up && self.holders.get(&client.ip) == Some(&index) {
-            self.holders.remove(&client.ip);
-        }
-        self.outstanding += u32::from(client.is_outstanding());
-        self.outstanding -= u32::from(was_outstanding);
-        self.up += u32::from(state == State::Up);
-        self.up -= u32::from(was_up);
+        self.change(index, |client| {
+            if client.state != state {
+                (client.sent, client.entered) = (0, now);
+            }
+            (client.state, client.timer) = (state, timer);
+        });
     }
 
     /// Notes when there is something to do for a client.
-    fn schedule(&mut self, index: u32) {
-        let client = &mut self.clients[index as usize];
-        let due = client.next_due();
-        if due != client.due {
-            self.timers.remove(&(client.due, index));
-            client.due = due;
-            if due < Nanos::MAX {
-                self.timers.insert((due, index));
-            }
-        }
+    fn reschedule(&mut self, index: u32) {
+        self.schedule(index, self.clients[index as usize].next_due());
     }
 
     /// Does what is due for a client.
     fn act(&mut self, now: Nanos, index: u32) {
+        let has_room = self.has_room();
         let client = &mut self.clients[index as usize];
         if client.timer <= now {
             client.timer = Nanos::MAX;
@@ -556,7 +377,7 @@ impl PppoeClients {
                 State::Authenticating => self.authenticate(now, index),
                 State::Up => self.keep_alive(now, index),
                 State::Leaving => self.leave(now, index),
-                State::Pausing if self.outstanding < self.config.outstanding => {
+                State::Pausing if has_room => {
                     if client.failures == 0 {
                         client.since = now;
                     }
@@ -572,7 +393,6 @@ impl PppoeClients {
                 self.follow(now, index, layer, effects);
             }
         }
-        self.schedule(index);
     }
 
     /// Time until a message that was sent `sent` times is repeated in discovery.
@@ -651,7 +471,7 @@ impl PppoeClients {
             self.terminate(index);
         }
         let wait = self.patience(failures);
-        if matches!(self.phase, Phase::Releasing(_)) {
+        if self.is_releasing() {
             self.rest(now, index);
         } else {
             self.enter(now, index, State::Pausing, now.saturating_add(wait));
@@ -669,26 +489,26 @@ impl PppoeClients {
         client.exchange = None;
         client.was_up = true;
         (client.failures, client.unanswered) = (0, 0);
-        if let Some(other) = self.holders.insert(client.ip, index) {
-            self.counts.conflicts += u64::from(other != index);
-        }
+        let (ip, holders) = (client.ip, &mut self.shared.holders);
+        self.counts.conflicts += u64::from(holders.is_of_other(&ip, index));
+        holders.put(ip, index);
         if again {
             return;
         }
+        let client = &mut self.clients[index as usize];
         client.since = now;
         client.tally.sessions += 1;
         self.counts.sessions += 1;
         self.counts.network.record(now.since(entered).0);
-        if self.phase == Phase::Active {
+        if self.note_up(now) {
             self.counts.setup.record(now.since(began).0);
-            self.last_up = Some(now);
         }
     }
 
     /// Sends a control packet in a client's session.
     fn say(&mut self, index: u32, protocol: u16, packet: Control<'_>) {
         let client = &self.clients[index as usize];
-        let link = Link { from: self.mac_of(index), to: client.ac, vlans: &self.config.vlans.of(index) };
+        let link = Link { from: self.mac_of(index), to: client.ac, vlans: &self.config.pool.vlans.of(index) };
         self.outbox.push(link.pppoe_session(client.session, &packet.with_protocol(protocol)));
     }
 
@@ -697,7 +517,7 @@ impl PppoeClients {
         let text = String::from_utf8_lossy(text);
         let clean: String = text.chars().filter(|one| !one.is_control()).take(MESSAGE_MAX).collect();
         if !clean.trim().is_empty() {
-            self.message = Some(clean.trim().to_owned());
+            self.shared.message = Some(clean.trim().to_owned());
         }
     }
 }

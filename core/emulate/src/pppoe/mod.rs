@@ -14,5 +14,7 @@ mod packet;
 mod secret;
 
 pub use client::{PppoeFailure, PppoeMethod, PppoeTally};
-pub use clients::{PppoeClients, PppoeConfig, PppoeCounts, PppoePhase, PppoeSession, PppoeView};
+pub use clients::{
+    PppoeClients, PppoeConfig, PppoeCounts, PppoePhase, PppoeProtocol, PppoeSession, PppoeView,
+};
 pub(crate) use discovery::Pppoe;

@@ -2,6 +2,7 @@
 //! the other. The one list of them in this crate: to add a protocol, write its folder, and here its `mod`, its `pub use` and a line.
 
 mod bgp;
+mod clients;
 mod dhcp;
 mod isis;
 mod lacp;
@@ -31,6 +32,7 @@ pub(crate) mod documents {
 /// Types of plans.
 pub(crate) mod plans {
     pub use super::bgp::plan::*;
+    pub use super::clients::ClientsPlan;
     pub use super::dhcp::plan::*;
     pub use super::isis::plan::*;
     pub use super::lacp::plan::*;

@@ -422,9 +422,9 @@ impl<'a> Resolver<'a> {
     fn own_vlans(&self, by: ClientsBy, from: usize, bare: &Draft) -> Option<Vlans> {
         let port = self.ports.get(from)?;
         let vlans = match by {
-            ClientsBy::Pppoe => &port.pppoe.as_ref()?.config.vlans,
-            ClientsBy::Dhcp if bare.has("ipv6") => &port.dhcpv6.as_ref()?.config.vlans,
-            ClientsBy::Dhcp => &port.dhcp.as_ref()?.config.vlans,
+            ClientsBy::Pppoe => &port.pppoe.as_ref()?.config.pool.vlans,
+            ClientsBy::Dhcp if bare.has("ipv6") => &port.dhcpv6.as_ref()?.config.pool.vlans,
+            ClientsBy::Dhcp => &port.dhcp.as_ref()?.config.pool.vlans,
         };
         vlans.differ().then(|| vlans.of(0).into_owned())
     }

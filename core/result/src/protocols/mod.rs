@@ -182,6 +182,18 @@ macro_rules! hosts_in_words {
     (restarts) => {
         "BGP sessions without a NOTIFICATION"
     };
+    (renewed) => {
+        "the leases of DHCP clients; DHCP clients without an address and PPPoE clients without a session try to\nget one"
+    };
+    (released) => {
+        "the leases of DHCP clients, ends the sessions of PPPoE clients"
+    };
+    (enabled) => {
+        "LLDP agents, and LACP on LAG members,"
+    };
+    (disabled) => {
+        "LLDP agents, which send a shutdown LLDPDU and forget their neighbours, and LACP on LAG members, which\nleave their LAGs"
+    };
     (peers) => {
         "BGP peers, OSPF, IS-IS and virtual routers"
     };

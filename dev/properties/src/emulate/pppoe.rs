@@ -45,11 +45,7 @@ pub(super) fn seeds() -> impl Iterator<Item = Vec<u8>> {
 /// Clients after some rounds, and the next messages to them.
 fn clients(rounds: u8) -> (PppoeClients, Vec<Vec<u8>>) {
     let mut clients = PppoeClients::new(PppoeConfig {
-        clients: CLIENTS,
-        mac: [2, 0, 0, 0, 0, 1],
-        vlans: wire::Vlans::NONE.into(),
-        rate: 1,
-        outstanding: CLIENTS,
+        pool: super::pool(CLIENTS),
         retry: Nanos::from_secs(3),
         service: String::new(),
         ac: None,
@@ -63,7 +59,6 @@ fn clients(rounds: u8) -> (PppoeClients, Vec<Vec<u8>>) {
         keepalive_misses: 3,
         circuit_id: None,
         remote_id: None,
-        seed: 1,
     });
     let mut heard: Vec<Vec<u8>> = Vec::new();
     for round in 0..=rounds {

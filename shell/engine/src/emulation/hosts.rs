@@ -5,8 +5,8 @@
 //!
 //! Not here: the protocols (`emulate`); what traffic does with leases (`profile::Plan::with_leases`).
 
-use super::protocol::{Context, FAREWELL, Wait};
-use super::protocols::{LagPort, Protocols, needs_hosts};
+use super::protocol::{Context, FAREWELL, HostProtocol, Planned, Wait};
+use super::protocols::{LagPort, Protocols, needs_hosts, run_lags};
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::fault;
@@ -15,7 +15,6 @@ use crate::trial::hosts::{EmulatedHosts, host_macs};
 use crate::trial::rig::Rig;
 use crate::worker::commands::{HostEvent, WorkerCommand};
 use crate::worker::receive::Receiver;
-use emulate::lacp::{LacpPort, run_lag};
 use neighbour::{Hosts, Mac};
 use port::{BURST, Clock};
 use profile::Plan;
@@ -172,16 +171,16 @@ impl Emulation {
             commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
             // All of them: each notes when its time begins.
             let all = emulation.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut());
-            let waiting = all.filter_map(|lacp| lacp.is_awaited(now).then_some(())).count();
+            let waiting = all.filter_map(|port| port.is_awaited(now).then_some(())).count();
             Goal::of(commands.is_stopped(), waiting == 0)
         })?;
         if commands.is_stopped() {
             return Ok(());
         }
-        let is_up = |lag: usize| self.lag_ports().any(|(_, port)| port.lag == lag && port.machine.is_up());
-        let down = self.lag_ports().find(|(_, lacp)| !is_up(lacp.lag));
-        if let Some((port, reason)) = down.and_then(|(port, lacp)| Some((port, lacp.missing()?))) {
-            return Err(EngineError::Emulation { port: port.to_owned(), key: "lacp", reason });
+        let is_up = |lag: usize| self.lag_ports().any(|(_, port)| port.lag == lag && port.is_up());
+        let down = self.lag_ports().find(|(_, port)| !is_up(port.lag));
+        if let Some((port, reason)) = down.and_then(|(name, port)| Some((name, port.missing()?))) {
+            return Err(EngineError::Emulation { port: port.to_owned(), key: LagPort::KEY, reason });
         }
         self.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut()).for_each(LagPort::note_start);
         Ok(())
@@ -280,13 +279,7 @@ impl Emulation {
 
     /// Brings the ports of all lags up to `now`.
     fn run_lags(&mut self, now: Nanos) {
-        let lags = self.lag_ports().map(|(_, lacp)| lacp.lag + 1).max();
-        for lag in 0..lags.unwrap_or(0) {
-            let ports = self.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut());
-            let mut ports: Vec<&mut LacpPort> =
-                ports.filter(|port| port.lag == lag).map(|port| &mut port.machine).collect();
-            run_lag(now, &mut ports);
-        }
+        run_lags(now, self.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut()).collect());
     }
 
     /// Sends and receives until `is_done`.
@@ -327,10 +320,7 @@ impl Emulation {
                     all.for_each(|(.., own)| own.set_up(now, port.hosts.as_ref(), &mut frames));
                 }
                 if stage == Stage::Lags {
-                    port.protocols
-                        .lag_port_mut()
-                        .into_iter()
-                        .for_each(|lacp| lacp.machine.poll(now, &mut frames));
+                    port.protocols.lag_port_mut().into_iter().for_each(|port| port.poll(now, &mut frames));
                 } else {
                     port.poll(now, &mut frames);
                 }

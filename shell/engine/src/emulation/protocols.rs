@@ -13,7 +13,7 @@ mod pppoe;
 mod vrrp;
 
 use super::protocol::{Context, HostProtocol, Planned, Wanted};
-pub(super) use lacp::LagPort;
+pub(super) use lacp::{LagPort, run_lags};
 use profile::plan::PortPlan;
 
 protocols! {

@@ -6,6 +6,7 @@
 mod cfm;
 mod header;
 mod ip;
+mod lacp;
 mod plain;
 mod rsvp;
 mod snmp;
@@ -299,7 +300,7 @@ fn read_header(node: &Node<'_>, next: Option<&str>, between_devices: bool) -> Ve
         "ppp" => plain::ppp(&inner, next),
         "igmpv1" => one("igmp", plain::IGMPV1),
         "mpls" => one("mpls", plain::MPLS),
-        "lacp" => plain::lacp(&inner),
+        "lacp" => lacp::headers(&inner),
         "snmpv2c" => snmp::header(&inner),
         "rsvp" => rsvp::header(&inner),
         "cfm" => cfm::header(&inner),

@@ -6,7 +6,7 @@
 mod bgp;
 pub(crate) mod dhcp;
 mod isis;
-pub(crate) mod lag;
+mod lacp;
 pub(crate) mod lldp;
 mod ospf;
 mod request;
@@ -24,7 +24,8 @@ use serde_json::Value;
 pub(crate) use bgp::Peer;
 pub use bgp::PeerPlan;
 pub use dhcp::ClientPlan;
-pub use lag::{LagPlan, LagPort};
+pub(crate) use lacp::{Lag, Member, lag, member as lag_member};
+pub use lacp::{LagPlan, LagPort};
 pub use lldp::LldpPlan;
 pub(crate) use request::meant;
 pub use request::{ProtocolsRequest, protocols};
@@ -32,7 +33,7 @@ pub use routers::{Igp, RouterPlan};
 
 /// Every protocol, in the order in which messages name them.
 pub(crate) const ALL: [&Protocol; 6] =
-    [&bgp::PROTOCOL, &isis::PROTOCOL, &ospf::PROTOCOL, &dhcp::PROTOCOL, &lldp::PROTOCOL, &lag::PROTOCOL];
+    [&bgp::PROTOCOL, &isis::PROTOCOL, &ospf::PROTOCOL, &dhcp::PROTOCOL, &lldp::PROTOCOL, &lacp::PROTOCOL];
 
 /// A protocol.
 pub(crate) struct Protocol {

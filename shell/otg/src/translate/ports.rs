@@ -5,9 +5,8 @@ use super::ranges::Span;
 use super::{CapturePlan, Interface, PortPlan, RoutesPlan};
 use crate::node::Node;
 use crate::protocols::dhcp::{self, Client};
-use crate::protocols::lag::{self, Lag, Member};
 use crate::protocols::lldp::{self, Agent};
-use crate::protocols::{self, LagPlan, Peer, RouterPlan};
+use crate::protocols::{self, Lag, LagPlan, Member, Peer, RouterPlan};
 use profile::document::{
     CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId, VlanType,
 };
@@ -318,7 +317,7 @@ impl Ports {
 
     /// A lag with its ports.
     fn lag(&mut self, node: &Node<'_>, number: usize) {
-        let mut lag = lag::lag(node, number);
+        let mut lag = protocols::lag(node, number);
         if self.lags.iter().any(|other| other.plan.name == lag.plan.name) {
             node.fail_at("name", format!("duplicate lag '{}'", lag.plan.name));
         }
@@ -331,7 +330,7 @@ impl Ports {
             if self.sides[port].member.is_some() {
                 port_node.fail_at("port_name", format!("port '{name}' is in a lag already"));
             }
-            let member = lag::member(&mut lag, &port_node, port);
+            let member = protocols::lag_member(&mut lag, &port_node, port);
             self.sides[port].mtu = member.mtu.or(self.sides[port].mtu);
             self.sides[port].member = Some(member);
         }

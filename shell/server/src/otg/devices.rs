@@ -98,8 +98,8 @@ impl Otg {
             let action = if up { ProtocolAction::Renew } else { ProtocolAction::Release };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
-        let has_lacp = translation.lags.iter().any(|lag| lag.speaks_lacp);
-        if translation.agents().next().is_some() || has_lacp {
+        let has_lags = translation.lags.iter().any(|lag| lag.is_negotiated);
+        if translation.agents().next().is_some() || has_lags {
             let action = if up { ProtocolAction::Enable } else { ProtocolAction::Disable };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }

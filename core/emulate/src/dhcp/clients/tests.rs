@@ -1,9 +1,9 @@
 //! Clients and a model of a server, with a network between them that loses, repeats and reorders.
 
 use super::*;
-use crate::dhcp::client;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::ClientVlans;
+use crate::pool::tests::{Network, Serve, common};
+use std::collections::{BTreeMap, BTreeSet};
 
 const SECOND: Nanos = Nanos::from_secs(1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -11,11 +11,7 @@ const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 0xfe];
 
 fn config(clients: u32) -> DhcpConfig {
     DhcpConfig {
-        clients,
-        mac: [2, 0, 0, 1, 0, 0],
-        vlans: wire::Vlans::from([7]).into(),
-        rate: 1_000,
-        outstanding: 1_000,
+        pool: common(clients),
         retry: Nanos::from_secs(4),
         check: false,
         broadcast: false,
@@ -24,7 +20,6 @@ fn config(clients: u32) -> DhcpConfig {
         client_id: None,
         ask_for: vec![6],
         relay: RelayInfo { circuit_id: Some("ge-0/0/{n}".into()), remote_id: None },
-        seed: 7,
     }
 }
 
@@ -194,74 +189,20 @@ impl Server {
     }
 }
 
-/// A frame on its way: its arrival, its place, whether it is for the server.
-type Passing = (Nanos, u64, bool, Vec<u8>);
+impl Serve for Server {
+    const SPREAD: Nanos = Nanos::from_millis(40);
+
+    fn serve(&mut self, now: Nanos, frame: &[u8], replies: &mut Vec<Vec<u8>>) {
+        replies.extend(self.take(now, frame));
+    }
+}
 
 /// Clients and server over a network.
-struct World {
-    clients: DhcpClients,
-    server: Server,
-    now: Nanos,
-    wire: BinaryHeap<Reverse<Passing>>,
-    sent: u64,
-    /// Of 1,000 frames, those lost, and those that come twice.
-    lost: u64,
-    twice: u64,
-    outstanding_max: u32,
-}
+type World = Network<DhcpProtocol, Server>;
 
 impl World {
     fn new(config: DhcpConfig, lease_s: u32, lost: u64, twice: u64) -> Self {
-        let now = Nanos::from_secs(1_000);
-        let (clients, server) = (DhcpClients::new(config), Server::new(lease_s));
-        Self { clients, server, now, wire: BinaryHeap::new(), sent: 0, lost, twice, outstanding_max: 0 }
-    }
-
-    fn send(&mut self, to_server: bool, frame: Vec<u8>) {
-        self.sent += 1;
-        let word = random::word(99, self.sent);
-        if word % 1_000 < self.lost {
-            return;
-        }
-        for copy in 0..1 + u64::from(word >> 20 & 0x3ff < self.twice) {
-            // Up to 40 ms, so that they overtake each other.
-            let delay = Nanos(1_000_000 + random::below(random::word(word, copy), 40_000_000));
-            self.wire.push(Reverse((self.now + delay, self.sent * 2 + copy, to_server, frame.clone())));
-        }
-    }
-
-    /// Until `end`, or nothing is left to do.
-    fn run(&mut self, end: Nanos) {
-        loop {
-            let arrival = self.wire.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-            let next = arrival.min(self.clients.next_due());
-            if next > end {
-                self.now = end.min(Nanos(end.0.max(self.now.0)));
-                return;
-            }
-            self.now = self.now.max(next);
-            while let Some(Reverse((at, _, to_server, frame))) = self.wire.pop() {
-                if at > self.now {
-                    self.wire.push(Reverse((at, 0, to_server, frame)));
-                    break;
-                }
-                if to_server {
-                    if let Some(answer) = self.server.take(self.now, &frame) {
-                        self.send(false, answer);
-                    }
-                } else {
-                    self.clients.take(self.now, &frame);
-                }
-            }
-            let mut frames = Vec::new();
-            self.clients.poll(self.now, &mut frames);
-            frames.into_iter().for_each(|frame| self.send(true, frame));
-            self.outstanding_max = self.outstanding_max.max(self.clients.outstanding);
-        }
-    }
-
-    fn run_for(&mut self, seconds: u64) {
-        self.run(self.now + Nanos::from_secs(seconds));
+        Self::between(DhcpClients::new(config), Server::new(lease_s), lost, twice)
     }
 
     /// Clients hold the addresses that the server granted, and no address twice.
@@ -281,35 +222,35 @@ impl World {
 #[test]
 fn all_are_bound_at_the_rate_without_loss() {
     let mut world = World::new(config(2_000), 3_600, 0, 0);
-    world.run_for(1);
+    world.run_for(Nanos::from_secs(1));
     let begun = world.clients.begun;
     assert!((950..=1_065).contains(&begun), "{begun} began in a second");
-    world.run_for(2);
+    world.run_for(Nanos::from_secs(2));
     world.check();
-    assert!(world.clients.all_bound());
+    assert!(world.clients.all_up());
     let counts = world.clients.counts();
     assert_eq!((counts.discovers, counts.offers, counts.requests, counts.acks), (2_000, 2_000, 2_000, 2_000));
     assert_eq!((counts.repeated, counts.naks, counts.bind.samples()), (0, 0, 2_000));
     let took = world.clients.set_up_time().unwrap();
     assert!(took > Nanos::from_millis(1_900) && took < Nanos::from_millis(2_200), "{took:?}");
     world.clients.release(world.now);
-    world.run_for(4);
+    world.run_for(Nanos::from_secs(4));
     assert_eq!((world.server.released, world.server.leases.len()), (2_000, 0));
-    assert_eq!((world.clients.holding(), world.clients.next_due()), (0, Nanos::MAX));
+    assert_eq!((world.clients.up(), world.clients.next_due()), (0, Nanos::MAX));
 }
 
 /// 20 % of frames lost, some twice, all out of order: all are bound, and stay so.
 #[test]
 fn all_are_bound_over_a_network_that_loses_and_reorders() {
     for seed in 0..8 {
-        let config = DhcpConfig { seed, outstanding: 50, ..config(300) };
+        let config = DhcpConfig { pool: PoolConfig { seed, outstanding: 50, ..common(300) }, ..config(300) };
         let mut world = World::new(config, 600, 200, 100);
-        world.run_for(900);
+        world.run_for(Nanos::from_secs(900));
         world.check();
-        assert!(world.clients.all_bound(), "{} of 300", world.clients.holding());
+        assert!(world.clients.all_up(), "{} of 300", world.clients.up());
         assert!(world.outstanding_max <= 50);
         for _ in 0..20 {
-            world.run_for(300);
+            world.run_for(Nanos::from_secs(300));
             world.check();
         }
         let counts = world.clients.counts();
@@ -320,44 +261,44 @@ fn all_are_bound_over_a_network_that_loses_and_reorders() {
 #[test]
 fn a_lease_is_renewed_then_rebound_then_lost() {
     let mut world = World::new(config(1), 800, 0, 0);
-    world.run_for(399);
+    world.run_for(Nanos::from_secs(399));
     assert_eq!(world.clients.counts().renewed, 0);
-    world.run_for(3);
+    world.run_for(Nanos::from_secs(3));
     assert_eq!((world.clients.counts().renewed, world.clients.counts().requests), (1, 2), "at T1");
     world.server.silent = true;
-    world.run_for(698);
+    world.run_for(Nanos::from_secs(698));
     let asked = world.clients.counts().requests;
     assert!(asked > 3, "{asked}");
     assert_eq!(world.clients.clients[0].state, State::Renewing);
-    world.run_for(10);
+    world.run_for(Nanos::from_secs(10));
     assert_eq!(world.clients.clients[0].state, State::Rebinding, "at T2");
     world.server.silent = false;
-    world.run_for(65);
-    assert_eq!((world.clients.counts().rebound, world.clients.holding()), (1, 1));
+    world.run_for(Nanos::from_secs(65));
+    assert_eq!((world.clients.counts().rebound, world.clients.up()), (1, 1));
     world.server.silent = true;
-    world.run_for(900);
-    assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 0));
+    world.run_for(Nanos::from_secs(900));
+    assert_eq!((world.clients.counts().lost, world.clients.up()), (1, 0));
     assert_eq!(world.clients.clients[0].state, State::Selecting);
     world.server.silent = false;
-    world.run_for(100);
-    assert!(world.clients.all_bound());
+    world.run_for(Nanos::from_secs(100));
+    assert!(world.clients.all_up());
 }
 
 #[test]
 fn a_server_that_refuses_is_asked_less_and_less() {
     let mut world = World::new(config(1), 800, 0, 0);
     world.server.refuses = true;
-    world.run_for(300);
+    world.run_for(Nanos::from_secs(300));
     let counts = world.clients.counts().clone();
     assert!((6..=12).contains(&counts.naks), "{counts:?}");
     world.server.refuses = false;
-    world.run_for(70);
-    assert!(world.clients.all_bound());
+    world.run_for(Nanos::from_secs(70));
+    assert!(world.clients.all_up());
     // A lease is lost by a refusal, too, and a new one follows at once.
     world.server.leases.clear();
-    world.run_for(402);
+    world.run_for(Nanos::from_secs(402));
     world.check();
-    assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 1));
+    assert_eq!((world.clients.counts().lost, world.clients.up()), (1, 1));
 }
 
 /// The next frame of clients.
@@ -439,7 +380,7 @@ fn times_of_a_lease_are_the_servers_where_they_are_in_order() {
     ] {
         let mut world = World::new(config(1), lease_s, 0, 0);
         world.server.times = times;
-        world.run(world.now + Nanos::from_millis(500));
+        world.run_for(Nanos::from_millis(500));
         let held = world.clients.views().next().unwrap().held.unwrap();
         assert_eq!((held.renew_s, held.rebind_s), expected, "{lease_s} {times:?}");
     }
@@ -500,14 +441,14 @@ fn refusals_of_a_server_that_was_not_asked_change_nothing() {
 fn who_has_no_address_gives_up() {
     let mut world = World::new(config(20), 800, 0, 0);
     world.server.pool = 12;
-    world.run_for(30);
-    assert_eq!(world.clients.holding(), 12);
-    world.clients.give_up();
+    world.run_for(Nanos::from_secs(30));
+    assert_eq!(world.clients.up(), 12);
+    world.clients.give_up(world.now);
     let sent = world.clients.counts().discovers;
     world.server.pool = 30;
-    world.run_for(300);
-    assert_eq!((world.clients.counts().discovers, world.clients.holding()), (sent, 12));
-    world.run_for(110);
+    world.run_for(Nanos::from_secs(300));
+    assert_eq!((world.clients.counts().discovers, world.clients.up()), (sent, 12));
+    world.run_for(Nanos::from_secs(110));
     assert_eq!(world.clients.counts().renewed, 12);
 }
 
@@ -544,22 +485,22 @@ fn frames_for_others_change_nothing() {
 #[test]
 fn leases_are_renewed_and_given_back_on_command() {
     let mut world = World::new(config(20), 3_600, 0, 0);
-    world.run_for(5);
-    assert!(world.clients.all_bound());
-    world.clients.give_up();
+    world.run_for(Nanos::from_secs(5));
+    assert!(world.clients.all_up());
+    world.clients.give_up(world.now);
     let now = world.now;
     assert_eq!(world.clients.renew_now(now), 20);
-    world.run_for(5);
-    assert_eq!((world.clients.counts().renewed, world.clients.holding()), (20, 20));
+    world.run_for(Nanos::from_secs(5));
+    assert_eq!((world.clients.counts().renewed, world.clients.up()), (20, 20));
     let now = world.now;
     assert_eq!(world.clients.release_now(now), 20);
-    world.run_for(5);
-    assert_eq!((world.clients.counts().releases, world.clients.holding()), (20, 0));
+    world.run_for(Nanos::from_secs(5));
+    assert_eq!((world.clients.counts().releases, world.clients.up()), (20, 0));
     assert!(world.clients.views().all(|view| view.held.is_none() && view.tally.releases == 1));
     let now = world.now;
     assert_eq!((world.clients.release_now(now), world.clients.renew_now(now)), (0, 20));
-    world.run_for(5);
-    assert!(world.clients.all_bound());
+    world.run_for(Nanos::from_secs(5));
+    assert!(world.clients.all_up());
     let view = world.clients.views().next().unwrap();
     assert_eq!((view.tally.discovers, view.tally.requests, view.tally.acks), (2, 3, 3));
     assert_eq!(view.held.map(|held| (held.lease_s, held.renew_s)), Some((3_600, 1_800)));
@@ -572,24 +513,24 @@ fn what_a_neighbour_has_is_declined() {
     let checking = DhcpConfig { check: true, ..config(20) };
     let mut world = World::new(checking.clone(), 3_600, 0, 0);
     world.server.taken = (0..5).map(|n| Ipv4Addr::from(0x0a00_0100 + n)).collect();
-    world.run_for(5);
+    world.run_for(Nanos::from_secs(5));
     let counts = world.clients.counts();
-    assert_eq!((counts.duplicates, counts.declines, world.clients.holding()), (5, 5, 15));
+    assert_eq!((counts.duplicates, counts.declines, world.clients.up()), (5, 5, 15));
     assert_eq!(world.server.declined, world.server.taken);
     assert!(world.outstanding_max <= 20);
-    world.run_for(20);
+    world.run_for(Nanos::from_secs(20));
     world.check();
-    assert!(world.clients.all_bound());
+    assert!(world.clients.all_up());
     // None is asked for twice, and what is renewed is not asked for again.
     assert_eq!(world.clients.counts().declines, 5);
     // A lease that is given up while it is checked is used, and given back.
     let mut world = World::new(checking, 3_600, 0, 0);
-    world.run(world.now + Nanos::from_millis(300));
-    world.clients.give_up();
-    let held = world.clients.holding();
+    world.run_for(Nanos::from_millis(300));
+    world.clients.give_up(world.now);
+    let held = world.clients.up();
     assert!(held > 0);
     world.clients.release(world.now);
-    world.run_for(5);
+    world.run_for(Nanos::from_secs(5));
     assert_eq!(world.server.released, held);
 }
 
@@ -598,9 +539,14 @@ fn what_a_neighbour_has_is_declined() {
 fn checks_do_not_slow_what_is_measured_of_the_server() {
     let mut took = Vec::new();
     for check in [false, true] {
-        let mut world = World::new(DhcpConfig { check, outstanding: 200, ..config(2_000) }, 3_600, 0, 0);
-        world.run_for(10);
-        assert!(world.clients.all_bound());
+        let mut world = World::new(
+            DhcpConfig { check, pool: PoolConfig { outstanding: 200, ..common(2_000) }, ..config(1) },
+            3_600,
+            0,
+            0,
+        );
+        world.run_for(Nanos::from_secs(10));
+        assert!(world.clients.all_up());
         took.push(world.clients.set_up_time().unwrap());
     }
     // Other frames make what is random on the way another one.
@@ -612,11 +558,11 @@ fn two_clients_with_one_address_are_told_and_with_a_check_the_second_declines() 
     for check in [false, true] {
         let mut world = World::new(DhcpConfig { check, ..config(2) }, 3_600, 0, 0);
         world.server.pool = 1;
-        world.run_for(3);
+        world.run_for(Nanos::from_secs(3));
         let held = world.clients.leases().next().unwrap().ip;
         // The server forgets, and gives the address to the other one.
         world.server.leases.clear();
-        world.run_for(12);
+        world.run_for(Nanos::from_secs(12));
         let counts = world.clients.counts();
         assert_eq!((counts.conflicts, counts.declines), (1, u64::from(check)), "{held}");
         assert_eq!(world.server.declined.contains(&held), check);
@@ -639,10 +585,10 @@ fn what_nobody_can_have_is_refused() {
     for address in addresses {
         let mut world = World::new(config(1), 3_600, 0, 0);
         world.server.nonsense = Some(address.parse().unwrap());
-        world.run_for(20);
+        world.run_for(Nanos::from_secs(20));
         let counts = world.clients.counts();
         assert!(counts.refused > 1, "{address}: {counts:?}");
-        assert_eq!((counts.offers, counts.requests, world.clients.holding()), (0, 0, 0), "{address}");
+        assert_eq!((counts.offers, counts.requests, world.clients.up()), (0, 0, 0), "{address}");
     }
     // One that says so only in the end is told.
     let mut world = World::new(config(1), 3_600, 0, 0);
@@ -656,30 +602,24 @@ fn what_nobody_can_have_is_refused() {
     let ack = world.server.take(now, &frames.remove(0)).unwrap();
     world.clients.take(now, &ack);
     world.server.nonsense = None;
-    world.run_for(30);
-    assert_eq!((world.clients.counts().declines, world.clients.holding()), (1, 1));
+    world.run_for(Nanos::from_secs(30));
+    assert_eq!((world.clients.counts().declines, world.clients.up()), (1, 1));
     assert_eq!(world.server.declined.first(), Some(&Ipv4Addr::LOCALHOST));
     // Links of two hosts have no address of all hosts.
     let mut world = World::new(config(1), 3_600, 0, 0);
     (world.server.nonsense, world.server.mask) = (Some(Ipv4Addr::new(10, 0, 255, 255)), [255, 255, 255, 254]);
-    world.run_for(1);
+    world.run_for(Nanos::from_secs(1));
     assert_eq!(world.clients.counts().refused, 0);
 }
 
 #[test]
 fn an_idle_client_takes_less_than_300_bytes() {
     let mut world = World::new(config(10_000), 100_000, 0, 0);
-    world.run_for(15);
-    assert!(world.clients.all_bound());
-    let clients = &world.clients;
-    let records = clients.clients.capacity() * size_of::<Client>();
-    // A B-tree's node holds 11 entries, is at least half full, and has 12 edges at most.
-    let tree = |entries: usize, entry: usize| entries * (2 * entry + 2 * 8 + 8);
-    let timers = tree(clients.timers.len(), size_of::<(Nanos, u32)>());
-    let holders = tree(clients.holders.len(), size_of::<(Ipv4Addr, u32)>());
-    let each = (records + timers + holders) / 10_000;
+    world.run_for(Nanos::from_secs(15));
+    assert!(world.clients.all_up());
+    let each = world.bytes_each(&[(world.clients.shared.holders.len(), size_of::<(Ipv4Addr, u32)>())]);
     assert!(each <= 192, "{each} bytes");
-    assert_eq!(size_of::<client::Client>(), 88);
+    assert_eq!(size_of::<Client>(), 80);
 }
 
 #[test]
@@ -687,7 +627,8 @@ fn clients_with_their_own_vlans_send_in_them() {
     let each = crate::EachVlan { outer: Some((100, 101)), inner: (5, 6) };
     let vlans = ClientVlans::each(each, &wire::Vlans::NONE);
     let relay = RelayInfo { circuit_id: Some("olt {outer}.{inner}".into()), remote_id: None };
-    let mut clients = DhcpClients::new(DhcpConfig { vlans, relay, ..config(3) });
+    let mut clients =
+        DhcpClients::new(DhcpConfig { pool: PoolConfig { vlans, ..common(3) }, relay, ..config(3) });
     let mut frames = Vec::new();
     (1..10).for_each(|ms| clients.poll(Nanos::from_millis(ms), &mut frames));
     let sent: Vec<_> = frames.iter().map(|frame| &frame[12..20]).collect();

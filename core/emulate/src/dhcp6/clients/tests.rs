@@ -1,8 +1,9 @@
 //! Clients and a model of a server, with a network between them that loses, repeats and reorders.
 
 use super::*;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use crate::ClientVlans;
+use crate::pool::tests::{Network, Serve, common};
+use std::collections::{BTreeMap, BTreeSet};
 use wire::Vlans;
 
 const SECOND: Nanos = Nanos::from_secs(1);
@@ -10,18 +11,13 @@ const SERVER_MAC: Mac = [2, 0, 0, 0, 0, 0xfe];
 
 fn config(clients: u32) -> Dhcp6Config {
     Dhcp6Config {
-        clients,
-        mac: [2, 0, 0, 1, 0, 0],
-        vlans: wire::Vlans::from([7]).into(),
-        rate: 1_000,
-        outstanding: 1_000,
+        pool: common(clients),
         address: true,
         slaac: false,
         prefix_len: Some(56),
         rapid_commit: false,
         check: false,
         ask_for: vec![23],
-        seed: 7,
     }
 }
 
@@ -206,76 +202,29 @@ fn answer(to: Mac, message: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A frame on its way: its arrival, its place, whether it is for the servers.
-type Passing = (Nanos, u64, bool, Vec<u8>);
+impl Serve for Vec<Server> {
+    const SPREAD: Nanos = Nanos::from_millis(40);
+
+    fn serve(&mut self, _: Nanos, frame: &[u8], replies: &mut Vec<Vec<u8>>) {
+        replies.extend(self.iter_mut().filter_map(|server| server.take(frame)));
+    }
+}
 
 /// Clients and servers over a network.
-struct World {
-    clients: Dhcp6Clients,
-    servers: Vec<Server>,
-    now: Nanos,
-    wire: BinaryHeap<Reverse<Passing>>,
-    sent: u64,
-    /// Of 1,000 frames, those lost, and those that come twice.
-    lost: u64,
-    twice: u64,
-    outstanding_max: u32,
-}
+type World = Network<Dhcp6Protocol, Vec<Server>>;
 
 impl World {
     fn new(config: Dhcp6Config, valid_s: u32, lost: u64, twice: u64) -> Self {
-        let now = Nanos::from_secs(1_000);
-        let (clients, servers) = (Dhcp6Clients::new(config), vec![Server::new(valid_s)]);
-        Self { clients, servers, now, wire: BinaryHeap::new(), sent: 0, lost, twice, outstanding_max: 0 }
-    }
-
-    fn send(&mut self, to_servers: bool, frame: &[u8]) {
-        self.sent += 1;
-        let word = random::word(99, self.sent);
-        if word % 1_000 < self.lost {
-            return;
-        }
-        for copy in 0..1 + u64::from(word >> 20 & 0x3ff < self.twice) {
-            // Up to 40 ms, so that they overtake each other.
-            let delay = Nanos(1_000_000 + random::below(random::word(word, copy), 40_000_000));
-            self.wire.push(Reverse((self.now + delay, self.sent * 2 + copy, to_servers, frame.to_vec())));
-        }
-    }
-
-    fn run_for(&mut self, seconds: u64) {
-        let end = self.now + Nanos::from_secs(seconds);
-        loop {
-            let arrival = self.wire.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-            let next = arrival.min(self.clients.next_due());
-            if next > end {
-                self.now = end;
-                return;
-            }
-            self.now = self.now.max(next);
-            while self.wire.peek().is_some_and(|Reverse((at, ..))| *at <= self.now) {
-                let Some(Reverse((_, _, to_servers, frame))) = self.wire.pop() else { break };
-                if to_servers {
-                    let answers: Vec<Vec<u8>> =
-                        self.servers.iter_mut().filter_map(|server| server.take(&frame)).collect();
-                    answers.iter().for_each(|answer| self.send(false, answer));
-                } else {
-                    self.clients.take(self.now, &frame);
-                }
-            }
-            let mut frames = Vec::new();
-            self.clients.poll(self.now, &mut frames);
-            frames.iter().for_each(|frame| self.send(true, frame));
-            self.outstanding_max = self.outstanding_max.max(self.clients.outstanding);
-        }
+        Self::between(Dhcp6Clients::new(config), vec![Server::new(valid_s)], lost, twice)
     }
 
     /// Clients hold the leases that the server granted, and none twice.
     fn check(&self) {
         let leases: Vec<Lease6> = self.clients.leases().collect();
         let addresses: BTreeSet<Option<Ipv6Addr>> = leases.iter().map(|lease| lease.ip).collect();
-        assert_eq!((addresses.len(), self.clients.holding() as usize), (leases.len(), leases.len()));
+        assert_eq!((addresses.len(), self.clients.up() as usize), (leases.len(), leases.len()));
         for lease in &leases {
-            let given = self.servers.iter().find_map(|server| server.leases.get(&lease.mac).copied());
+            let given = self.server.iter().find_map(|server| server.leases.get(&lease.mac).copied());
             assert_eq!(given, lease.ip);
             assert_eq!(self.clients.mac_of_ip(lease.ip.unwrap()), Some(lease.mac));
             assert_eq!(self.clients.mac_of_ip(lease.link_local), Some(lease.mac));
@@ -287,12 +236,12 @@ impl World {
 #[test]
 fn all_are_bound_at_the_rate_without_loss() {
     let mut world = World::new(config(2_000), 3_600, 0, 0);
-    world.run_for(1);
+    world.run_for(Nanos::from_secs(1));
     let begun = world.clients.begun;
     assert!((950..=1_065).contains(&begun), "{begun} began in a second");
-    world.run_for(2);
+    world.run_for(Nanos::from_secs(2));
     world.check();
-    assert!(world.clients.all_bound());
+    assert!(world.clients.all_up());
     let counts = world.clients.counts();
     assert_eq!(
         (counts.solicits, counts.advertises, counts.requests, counts.replies),
@@ -302,30 +251,30 @@ fn all_are_bound_at_the_rate_without_loss() {
     let took = world.clients.set_up_time().unwrap();
     assert!(took > Nanos::from_millis(1_900) && took < Nanos::from_millis(2_200), "{took:?}");
     world.clients.release(world.now);
-    world.run_for(4);
-    assert_eq!((world.servers[0].released, world.servers[0].leases.len()), (2_000, 0));
-    assert_eq!((world.clients.holding(), world.clients.next_due()), (0, Nanos::MAX));
+    world.run_for(Nanos::from_secs(4));
+    assert_eq!((world.server[0].released, world.server[0].leases.len()), (2_000, 0));
+    assert_eq!((world.clients.up(), world.clients.next_due()), (0, Nanos::MAX));
 }
 
 /// 20 % of frames lost, some twice, all out of order: all are bound, stay so, and give back what they have.
 #[test]
 fn all_are_bound_over_a_network_that_loses_and_reorders() {
     for seed in 0..8 {
-        let config = Dhcp6Config { seed, outstanding: 50, ..config(300) };
+        let config = Dhcp6Config { pool: PoolConfig { seed, outstanding: 50, ..common(300) }, ..config(300) };
         let mut world = World::new(config, 600, 200, 100);
-        world.run_for(900);
+        world.run_for(Nanos::from_secs(900));
         world.check();
-        assert!(world.clients.all_bound(), "{} of 300", world.clients.holding());
+        assert!(world.clients.all_up(), "{} of 300", world.clients.up());
         assert!(world.outstanding_max <= 50);
         for _ in 0..20 {
-            world.run_for(300);
+            world.run_for(Nanos::from_secs(300));
             world.check();
         }
         let counts = world.clients.counts();
         assert!(counts.repeated > 0 && counts.renewed > 1_000 && counts.lost < 5, "{} lost", counts.lost);
         world.clients.release(world.now);
-        world.run_for(30);
-        let left = world.servers[0].leases.len();
+        world.run_for(Nanos::from_secs(30));
+        let left = world.server[0].leases.len();
         assert!(left < 5 && world.clients.next_due() == Nanos::MAX, "{left} not released: four tries each");
     }
 }
@@ -333,50 +282,50 @@ fn all_are_bound_over_a_network_that_loses_and_reorders() {
 #[test]
 fn a_lease_is_renewed_then_rebound_then_lost() {
     let mut world = World::new(config(1), 1_000, 0, 0);
-    world.run_for(499);
+    world.run_for(Nanos::from_secs(499));
     assert_eq!(world.clients.counts().renewed, 0);
-    world.run_for(3);
+    world.run_for(Nanos::from_secs(3));
     assert_eq!((world.clients.counts().renewed, world.clients.counts().renews), (1, 1), "at T1: half");
-    world.servers[0].silent = true;
-    world.run_for(797);
+    world.server[0].silent = true;
+    world.run_for(Nanos::from_secs(797));
     assert_eq!(world.clients.clients[0].state, State::Renewing);
     let renews = world.clients.counts().renews;
     assert!((5..=7).contains(&renews), "{renews}: after 10 s, then twice as long each time");
-    world.run_for(10);
+    world.run_for(Nanos::from_secs(10));
     assert_eq!(world.clients.clients[0].state, State::Rebinding, "at T2: four fifths");
-    world.servers[0].silent = false;
-    world.run_for(65);
-    assert_eq!((world.clients.counts().rebound, world.clients.holding()), (1, 1));
-    world.servers[0].silent = true;
-    world.run_for(1_010);
-    assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 0));
+    world.server[0].silent = false;
+    world.run_for(Nanos::from_secs(65));
+    assert_eq!((world.clients.counts().rebound, world.clients.up()), (1, 1));
+    world.server[0].silent = true;
+    world.run_for(Nanos::from_secs(1_010));
+    assert_eq!((world.clients.counts().lost, world.clients.up()), (1, 0));
     assert_eq!(world.clients.clients[0].state, State::Soliciting);
-    world.servers[0].silent = false;
-    world.run_for(200);
-    assert!(world.clients.all_bound());
+    world.server[0].silent = false;
+    world.run_for(Nanos::from_secs(200));
+    assert!(world.clients.all_up());
 }
 
 #[test]
 fn a_server_that_forgot_is_asked_anew_and_one_that_refuses_less_and_less() {
     let mut world = World::new(config(1), 1_000, 0, 0);
-    world.run_for(10);
-    world.servers[0].leases.clear();
-    world.run_for(495);
+    world.run_for(Nanos::from_secs(10));
+    world.server[0].leases.clear();
+    world.run_for(Nanos::from_secs(495));
     world.check();
     let counts = world.clients.counts();
     assert_eq!(
-        (counts.lost, counts.requests, counts.solicits, world.clients.holding()),
+        (counts.lost, counts.requests, counts.solicits, world.clients.up()),
         (1, 2, 1, 1),
         "NoBinding"
     );
     let mut world = World::new(config(1), 1_000, 0, 0);
-    world.servers[0].status = 2;
-    world.run_for(100);
+    world.server[0].status = 2;
+    world.run_for(Nanos::from_secs(100));
     let counts = world.clients.counts().clone();
     assert!((5..=9).contains(&counts.solicits) && counts.refused == counts.advertises, "{counts:?}");
-    world.servers[0].status = 0;
-    world.run_for(130);
-    assert!(world.clients.all_bound());
+    world.server[0].status = 0;
+    world.run_for(Nanos::from_secs(130));
+    assert!(world.clients.all_up());
 }
 
 /// The server of a lease is silent, and another one has no binding for it: a request goes to that one, immediately (RFC
@@ -384,31 +333,31 @@ fn a_server_that_forgot_is_asked_anew_and_one_that_refuses_less_and_less() {
 #[test]
 fn a_server_without_the_binding_is_asked_for_one() {
     let mut world = World::new(config(1), 1_000, 0, 0);
-    world.run_for(10);
-    world.servers.push(Server { number: 2, preference: 1, ..Server::new(1_000) });
-    world.servers[0].silent = true;
-    world.run_for(800);
+    world.run_for(Nanos::from_secs(10));
+    world.server.push(Server { number: 2, preference: 1, ..Server::new(1_000) });
+    world.server[0].silent = true;
+    world.run_for(Nanos::from_secs(800));
     let counts = world.clients.counts();
     assert_eq!((counts.rebinds, counts.requests, counts.refused), (1, 2, 1));
-    assert_eq!((world.servers[1].requested, world.servers[1].leases.len()), (1, 1));
-    assert!(world.clients.all_bound());
+    assert_eq!((world.server[1].requested, world.server[1].leases.len()), (1, 1));
+    assert!(world.clients.all_up());
     // From now on it is the client's.
-    world.run_for(510);
+    world.run_for(Nanos::from_secs(510));
     assert_eq!(world.clients.counts().renewed, 1);
     world.clients.release(world.now);
-    world.run_for(10);
-    assert_eq!(world.servers[1].released, 1);
+    world.run_for(Nanos::from_secs(10));
+    assert_eq!(world.server[1].released, 1);
 }
 
 #[test]
 fn the_preferred_server_is_chosen_after_the_first_wait() {
     let mut world = World::new(config(1), 1_000, 0, 0);
-    world.servers[0].preference = 10;
-    world.servers.push(Server { number: 2, preference: 20, ..Server::new(1_000) });
-    world.servers.push(Server { number: 3, preference: 15, ..Server::new(1_000) });
-    world.run_for(3);
-    assert!(world.clients.all_bound());
-    let requested: Vec<u32> = world.servers.iter().map(|server| server.requested).collect();
+    world.server[0].preference = 10;
+    world.server.push(Server { number: 2, preference: 20, ..Server::new(1_000) });
+    world.server.push(Server { number: 3, preference: 15, ..Server::new(1_000) });
+    world.run_for(Nanos::from_secs(3));
+    assert!(world.clients.all_up());
+    let requested: Vec<u32> = world.server.iter().map(|server| server.requested).collect();
     assert_eq!(requested, [0, 1, 0]);
     let bind = &world.clients.counts().bind;
     assert!(bind.min > 1_000_000_000 && bind.max < 1_300_000_000, "{bind:?}");
@@ -417,8 +366,8 @@ fn the_preferred_server_is_chosen_after_the_first_wait() {
 #[test]
 fn rapid_commit_takes_two_messages() {
     let mut world = World::new(Dhcp6Config { rapid_commit: true, ..config(5) }, 1_000, 0, 0);
-    world.servers[0].rapid = true;
-    world.run_for(2);
+    world.server[0].rapid = true;
+    world.run_for(Nanos::from_secs(2));
     world.check();
     let counts = world.clients.counts();
     assert_eq!((counts.solicits, counts.replies, counts.requests, counts.bind.samples()), (5, 5, 0, 5));
@@ -427,12 +376,12 @@ fn rapid_commit_takes_two_messages() {
 #[test]
 fn what_another_client_has_is_declined() {
     let mut world = World::new(config(2), 1_000, 0, 0);
-    world.servers[0].is_mad = true;
-    world.run_for(20);
+    world.server[0].is_mad = true;
+    world.run_for(Nanos::from_secs(20));
     world.check();
     let counts = world.clients.counts();
-    assert_eq!((counts.conflicts, counts.declines, world.servers[0].declined), (1, 1, 1));
-    assert!(world.clients.all_bound());
+    assert_eq!((counts.conflicts, counts.declines, world.server[0].declined), (1, 1, 1));
+    assert!(world.clients.all_up());
 }
 
 /// A server that gives the same again and again is not kept busy by a client that can't use it (RFC 8415 section 14.1).
@@ -441,25 +390,26 @@ fn what_another_client_has_is_declined() {
 fn conflicts_without_end_are_met_less_and_less() {
     for address in [true, false] {
         let mut world = World::new(Dhcp6Config { address, ..config(2) }, 100_000, 0, 0);
-        (world.servers[0].is_mad, world.servers[0].stays_mad) = (true, true);
-        world.run_for(120);
+        (world.server[0].is_mad, world.server[0].stays_mad) = (true, true);
+        world.run_for(Nanos::from_secs(120));
         let counts = world.clients.counts();
         assert!((5..=9).contains(&counts.conflicts), "{counts:?}");
         assert_eq!(
             (counts.declines, counts.releases),
             if address { (counts.conflicts, 0) } else { (0, counts.conflicts) }
         );
-        assert!(counts.solicits < 12 && world.clients.holding() == 1, "{counts:?}");
-        world.servers[0].is_mad = false;
-        world.run_for(90);
-        assert!(world.clients.all_bound());
+        assert!(counts.solicits < 12 && world.clients.up() == 1, "{counts:?}");
+        world.server[0].is_mad = false;
+        world.run_for(Nanos::from_secs(90));
+        assert!(world.clients.all_up());
     }
 }
 
 /// RFC 8415 section 21.9: the first message of an exchange, however late it is, has waited for nothing.
 #[test]
 fn time_elapses_from_the_first_message() {
-    let mut clients = Dhcp6Clients::new(Dhcp6Config { outstanding: 1, ..config(1) });
+    let mut clients =
+        Dhcp6Clients::new(Dhcp6Config { pool: PoolConfig { outstanding: 1, ..common(1) }, ..config(1) });
     let mut server = Server::new(3_600);
     let mut next = |at: Nanos| {
         let mut frames = Vec::new();
@@ -521,7 +471,7 @@ fn servers_set_the_longest_time_between_solicits() {
         let (mut clients, mut server) = (Dhcp6Clients::new(config(1)), Server::new(1_000));
         let said = reply_with(&mut clients, &mut server, SECOND, 82, &seconds.to_be_bytes());
         assert!(clients.take(SECOND, &said));
-        assert_eq!(clients.solicit_max_ms, expected, "{seconds}");
+        assert_eq!(clients.shared.solicit_max_ms, expected, "{seconds}");
     }
 }
 
@@ -537,7 +487,7 @@ fn an_unspecified_failure_changes_nothing() {
     let at = Nanos::from_millis(2_200);
     let good = reply_with(&mut clients, &mut server, at, 999, &[]);
     clients.take(at, &good);
-    assert!(clients.all_bound());
+    assert!(clients.all_up());
     assert_eq!((clients.counts().requests, clients.counts().repeated), (2, 1));
 }
 
@@ -600,7 +550,7 @@ fn what_a_neighbour_has_is_declined() {
         (probed, counts.duplicates, counts.declines, server.declined, counts.conflicts),
         (4, 1, 1, 1, 0)
     );
-    assert!(clients.all_bound() && counts.bind.samples() == 4);
+    assert!(clients.all_up() && counts.bind.samples() == 4);
 }
 
 /// Clients that end while they check their addresses still have leases, and release them.
@@ -619,7 +569,7 @@ fn what_is_being_checked_is_given_back() {
             }
         }
         if holding.is_none() && clients.counts().replies == 3 {
-            holding = Some(clients.holding());
+            holding = Some(clients.up());
             clients.release(now);
         }
         now += Nanos::from_millis(10);
@@ -630,23 +580,24 @@ fn what_is_being_checked_is_given_back() {
 
 #[test]
 fn leases_are_renewed_and_released_when_told() {
-    let mut world = World::new(Dhcp6Config { rate: 100, ..config(50) }, 3_600, 0, 0);
-    world.run_for(2);
+    let mut world =
+        World::new(Dhcp6Config { pool: PoolConfig { rate: 100, ..common(50) }, ..config(50) }, 3_600, 0, 0);
+    world.run_for(Nanos::from_secs(2));
     assert_eq!(world.clients.renew_now(world.now), 50);
-    world.run_for(1);
+    world.run_for(Nanos::from_secs(1));
     let counts = world.clients.counts();
     assert_eq!((counts.renews, counts.renewed, counts.lost), (50, 50, 0));
     assert_eq!(world.clients.release_now(world.now), 50);
-    world.run_for(2);
+    world.run_for(Nanos::from_secs(2));
     assert_eq!(
-        (world.servers[0].released, world.clients.holding(), world.clients.release_now(world.now)),
+        (world.server[0].released, world.clients.up(), world.clients.release_now(world.now)),
         (50, 0, 0)
     );
     assert!(world.clients.views().all(|view| view.held.is_none() && view.tally.releases == 1));
     assert_eq!(world.clients.renew_now(world.now), 50);
-    world.run_for(2);
+    world.run_for(Nanos::from_secs(2));
     world.check();
-    assert!(world.clients.all_bound());
+    assert!(world.clients.all_up());
     let view = world.clients.views().next().unwrap();
     let held = view.held.unwrap();
     assert_eq!((held.valid_s, held.renew_s, held.rebind_s, held.server.len()), (3_600, 1_800, 2_880, 7));
@@ -657,8 +608,8 @@ fn leases_are_renewed_and_released_when_told() {
     // Told to, and then at the end at once: each once.
     world.clients.release_now(world.now);
     world.clients.release(world.now);
-    world.run_for(3);
-    assert_eq!((world.servers[0].released, world.clients.counts().releases), (100, 100));
+    world.run_for(Nanos::from_secs(3));
+    assert_eq!((world.server[0].released, world.clients.counts().releases), (100, 100));
     assert_eq!(world.clients.next_due(), Nanos::MAX);
 }
 
@@ -690,16 +641,12 @@ fn frames_for_others_change_nothing() {
 #[test]
 fn an_idle_client_takes_less_than_300_bytes() {
     let mut world = World::new(config(10_000), 100_000, 0, 0);
-    world.run_for(15);
-    assert!(world.clients.all_bound());
-    let clients = &world.clients;
-    let records = clients.clients.capacity() * size_of::<Client>();
-    // A B-tree's node holds 11 entries, is at least half full, and has 12 edges at most.
-    let tree = |entries: usize, entry: usize| entries * (2 * entry + 2 * 8 + 8);
-    let timers = tree(clients.timers.len(), size_of::<(Nanos, u32)>());
-    let holders = tree(clients.holders.len(), size_of::<Ipv6Addr>() + size_of::<u32>());
-    let prefixes = tree(clients.prefixes.len(), size_of::<u64>() + size_of::<u32>());
-    let each = (records + timers + holders + prefixes) / 10_000;
+    world.run_for(Nanos::from_secs(15));
+    assert!(world.clients.all_up());
+    let shared = &world.clients.shared;
+    let holders = (shared.holders.len(), size_of::<Ipv6Addr>() + size_of::<u32>());
+    let prefixes = (shared.prefixes.len(), size_of::<u64>() + size_of::<u32>());
+    let each = world.bytes_each(&[holders, prefixes]);
     assert!(each <= 300, "{each} bytes");
 }
 
@@ -736,29 +683,33 @@ fn addresses_of_ones_own_making_follow_the_prefix() {
     assert!(probes(&mut clients, at(6), at(10)).is_empty());
     let have = |clients: &Dhcp6Clients| clients.leases().map(|lease| lease.ip.unwrap()).collect::<Vec<_>>();
     assert_eq!(have(&clients), [own(0), own(2)]);
-    assert_eq!((clients.counts().duplicates, clients.counts().bind.samples(), clients.holding()), (1, 2, 2));
+    assert_eq!((clients.counts().duplicates, clients.counts().bind.samples(), clients.up()), (1, 2, 2));
     assert_eq!((clients.mac_of_ip(own(2)), clients.mac_of_ip(own(1))), (Some([2, 0, 0, 1, 0, 2]), None));
     // It is advertised for longer, and nobody checks anew.
     clients.advertise(at(10), Some((prefix, at(300))));
-    assert!(probes(&mut clients, at(10), at(200)).is_empty() && clients.holding() == 2);
+    assert!(probes(&mut clients, at(10), at(200)).is_empty() && clients.up() == 2);
     assert_eq!(clients.views().next().unwrap().held.unwrap().valid_s, 295);
     assert_eq!(clients.next_due(), at(300));
     assert!(probes(&mut clients, at(200), at(301)).is_empty());
-    assert_eq!((clients.holding(), clients.counts().lost), (0, 2));
+    assert_eq!((clients.up(), clients.counts().lost), (0, 2));
     // Another one.
     clients.advertise(at(400), Some(("2001:db8:9::".parse().unwrap(), Nanos::MAX)));
     assert_eq!(probes(&mut clients, at(400), at(402)).len(), 2);
-    assert_eq!(clients.holding(), 2);
+    assert_eq!(clients.up(), 2);
     clients.release(at(402));
     assert!(probes(&mut clients, at(402), at(403)).is_empty());
-    assert_eq!((clients.holding(), clients.next_due()), (0, Nanos::MAX));
+    assert_eq!((clients.up(), clients.next_due()), (0, Nanos::MAX));
 }
 
 #[test]
 fn clients_with_their_own_vlans_send_and_receive_in_them() {
     let each = crate::EachVlan { outer: Some((100, 101)), inner: (5, 6) };
     let vlans = ClientVlans::each(each, &wire::Vlans::NONE);
-    let mut clients = Dhcp6Clients::new(Dhcp6Config { vlans, prefix_len: None, ..config(3) });
+    let mut clients = Dhcp6Clients::new(Dhcp6Config {
+        pool: PoolConfig { vlans, ..common(3) },
+        prefix_len: None,
+        ..config(3)
+    });
     let mut frames = Vec::new();
     (1..10).for_each(|ms| clients.poll(Nanos::from_millis(ms), &mut frames));
     let sent: Vec<_> = frames.iter().map(|frame| frame[12..20].to_vec()).collect();

@@ -70,7 +70,7 @@ impl PppoeClients {
         let code = if is_request { code::PADR } else { code::PADI };
         *(if is_request { &mut self.counts.requests } else { &mut self.counts.initiations }) += 1;
         let to = if is_request { ac } else { BROADCAST };
-        let link = Link { from: self.mac_of(index), to, vlans: &self.config.vlans.of(index) };
+        let link = Link { from: self.mac_of(index), to, vlans: &self.config.pool.vlans.of(index) };
         self.outbox.push(link.pppoe_discovery(&Pppoe { code, session: 0, payload: &tags }));
     }
 
@@ -85,7 +85,9 @@ impl PppoeClients {
         if config.circuit_id.is_some() || config.remote_id.is_some() {
             let mut value = FORUM.to_vec();
             for (kind, text) in [(CIRCUIT_ID, &config.circuit_id), (REMOTE_ID, &config.remote_id)] {
-                let Some(text) = text.as_ref().map(|text| config.vlans.text(text, index)) else { continue };
+                let Some(text) = text.as_ref().map(|text| config.pool.vlans.text(text, index)) else {
+                    continue;
+                };
                 let text = &text.as_bytes()[..text.len().min(u8::MAX.into())];
                 value.extend([kind, text.len() as u8]);
                 value.extend(text);
@@ -170,7 +172,7 @@ impl PppoeClients {
     /// Says that a session is over (RFC 2516 section 5.5).
     pub(super) fn terminate(&mut self, index: u32) {
         let client = &self.clients[index as usize];
-        let link = Link { from: self.mac_of(index), to: client.ac, vlans: &self.config.vlans.of(index) };
+        let link = Link { from: self.mac_of(index), to: client.ac, vlans: &self.config.pool.vlans.of(index) };
         let packet = Pppoe { code: code::PADT, session: client.session, payload: &[] };
         self.outbox.push(link.pppoe_discovery(&packet));
         self.counts.terminations_sent += 1;

@@ -1,11 +1,12 @@
 //! Clients and a model of an access concentrator, with a network between them that loses, repeats and reorders.
 
 use super::*;
+use crate::ClientVlans;
+use crate::pool::tests::{Network, Serve, common};
 use crate::pppoe::discovery::{Pppoe, code as pppoe_code, put_tag, tag, tags};
 use crate::pppoe::packet::{options, put_option};
 use crate::pppoe::secret::{chap_md5, ms_proof, ms_response};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const AC: Mac = [2, 0, 0, 0, 0, 0xfe];
 const AC_IP: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
@@ -13,11 +14,7 @@ const COOKIE: [u8; 20] = [7; 20];
 
 fn config(clients: u32) -> PppoeConfig {
     PppoeConfig {
-        clients,
-        mac: [2, 0, 0, 1, 0, 0],
-        vlans: wire::Vlans::from([7]).into(),
-        rate: 1_000,
-        outstanding: 1_000,
+        pool: common(clients),
         retry: Nanos::from_secs(3),
         service: String::new(),
         ac: None,
@@ -31,7 +28,6 @@ fn config(clients: u32) -> PppoeConfig {
         keepalive_misses: 3,
         circuit_id: Some("ge-0/0/{n}".into()),
         remote_id: None,
-        seed: 7,
     }
 }
 
@@ -311,7 +307,7 @@ impl Concentrator {
     }
 
     /// Repeats a message without a reply; a challenge, too.
-    fn tick(&mut self, out: &mut Vec<Vec<u8>>) {
+    fn repeat(&mut self, out: &mut Vec<Vec<u8>>) {
         let ids: Vec<u16> = self.lines.keys().copied().collect();
         for id in ids {
             let mut said = Vec::new();
@@ -331,22 +327,24 @@ impl Concentrator {
     }
 }
 
-/// A frame on its way: its arrival, its place, whether it is for the concentrator.
-type Passing = (Nanos, u64, bool, Vec<u8>);
+impl Serve for Concentrator {
+    const SPREAD: Nanos = Nanos(1);
+
+    fn serve(&mut self, now: Nanos, frame: &[u8], replies: &mut Vec<Vec<u8>>) {
+        self.now = now;
+        self.take(frame, replies);
+    }
+
+    fn tick(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.now = now;
+        if !self.silent {
+            self.repeat(frames);
+        }
+    }
+}
 
 /// Clients and concentrator over a network.
-struct World {
-    clients: PppoeClients,
-    ac: Concentrator,
-    now: Nanos,
-    next_tick: Nanos,
-    wire: BinaryHeap<Reverse<Passing>>,
-    sent: u64,
-    /// Of 1,000 frames, those lost, and those that come twice.
-    lost: u64,
-    twice: u64,
-    outstanding_max: u32,
-}
+type World = Network<PppoeProtocol, Concentrator>;
 
 impl World {
     fn new(config: PppoeConfig, method: Option<PppoeMethod>) -> Self {
@@ -354,62 +352,7 @@ impl World {
     }
 
     fn over(config: PppoeConfig, method: Option<PppoeMethod>, lost: u64, twice: u64) -> Self {
-        let now = Nanos::from_secs(1_000);
-        let (clients, ac) = (PppoeClients::new(config), Concentrator::new(method));
-        let wire = BinaryHeap::new();
-        Self { clients, ac, now, next_tick: now, wire, sent: 0, lost, twice, outstanding_max: 0 }
-    }
-
-    fn send(&mut self, to_ac: bool, frame: Vec<u8>) {
-        self.sent += 1;
-        let word = random::word(99, self.sent);
-        if word % 1_000 < self.lost {
-            return;
-        }
-        for copy in 0..1 + u64::from(word >> 20 & 0x3ff < self.twice) {
-            // Without loss in order, otherwise up to 40 ms, so that they overtake each other.
-            let spread = if self.lost > 0 { random::below(random::word(word, copy), 40_000_000) } else { 0 };
-            let delay = Nanos(1_000_000 + spread);
-            self.wire.push(Reverse((self.now + delay, self.sent * 2 + copy, to_ac, frame.clone())));
-        }
-    }
-
-    fn run_for(&mut self, seconds: u64) {
-        let end = self.now + Nanos::from_secs(seconds);
-        loop {
-            let arrival = self.wire.peek().map_or(Nanos::MAX, |Reverse((at, ..))| *at);
-            let next = arrival.min(self.clients.next_due()).min(self.next_tick);
-            if next > end {
-                self.now = end;
-                return;
-            }
-            self.now = self.now.max(next);
-            self.ac.now = self.now;
-            let mut said = Vec::new();
-            if self.next_tick <= self.now {
-                self.next_tick = self.now + Nanos::from_secs(1);
-                if !self.ac.silent {
-                    self.ac.tick(&mut said);
-                }
-            }
-            while let Some(Reverse((at, place, to_ac, frame))) = self.wire.pop() {
-                if at > self.now {
-                    self.wire.push(Reverse((at, place, to_ac, frame)));
-                    break;
-                }
-                if to_ac {
-                    self.ac.take(&frame, &mut said);
-                } else {
-                    assert!(crate::may_concern(&frame));
-                    self.clients.take(self.now, &frame);
-                }
-            }
-            said.into_iter().for_each(|frame| self.send(false, frame));
-            let mut frames = Vec::new();
-            self.clients.poll(self.now, &mut frames);
-            frames.into_iter().for_each(|frame| self.send(true, frame));
-            self.outstanding_max = self.outstanding_max.max(self.clients.outstanding);
-        }
+        Self::between(PppoeClients::new(config), Concentrator::new(method), lost, twice)
     }
 
     /// Clients have the addresses that the concentrator assigned, and none twice.
@@ -419,7 +362,7 @@ impl World {
         let addresses: BTreeSet<Ipv4Addr> = sessions.iter().map(|one| one.ip).collect();
         assert_eq!(addresses.len(), sessions.len(), "an address twice");
         for one in &sessions {
-            let line = &self.ac.lines[&one.session];
+            let line = &self.server.lines[&one.session];
             assert_eq!((line.mac, line.ip, line.let_in), (one.mac, Some(one.ip), true));
             assert_eq!((one.ac, one.peer, one.peer_mru), (AC, AC_IP, 1_492));
             assert_eq!(self.clients.session_of(one.ip), Some(*one));
@@ -439,10 +382,10 @@ const METHODS: [Option<PppoeMethod>; 4] =
 fn all_come_up_at_the_rate_by_each_method() {
     for method in METHODS {
         let mut world = World::new(config(1_500), method);
-        world.run_for(1);
+        world.run_for(Nanos::from_secs(1));
         let begun = world.clients.begun;
         assert!((950..=1_065).contains(&begun), "{begun} began in a second");
-        world.run_for(2);
+        world.run_for(Nanos::from_secs(2));
         world.check();
         assert!(world.clients.all_up(), "{method:?}: {} are up", world.clients.up());
         let counts = world.count();
@@ -454,8 +397,8 @@ fn all_come_up_at_the_rate_by_each_method() {
         let took = world.clients.set_up_time().unwrap();
         assert!(took > Nanos::from_millis(1_400) && took < Nanos::from_millis(1_700), "{took:?}");
         world.clients.release(world.now);
-        world.run_for(4);
-        assert_eq!((world.ac.terminated, world.ac.lines.len()), (1_500, 0));
+        world.run_for(Nanos::from_secs(4));
+        assert_eq!((world.server.terminated, world.server.lines.len()), (1_500, 0));
         assert_eq!((world.clients.up(), world.clients.next_due()), (0, Nanos::MAX));
     }
 }
@@ -464,19 +407,23 @@ fn all_come_up_at_the_rate_by_each_method() {
 #[test]
 fn all_come_up_over_a_network_that_loses_and_reorders() {
     for (seed, method) in (0..).zip(METHODS).chain((4..).zip(METHODS)) {
-        let config = PppoeConfig { seed, outstanding: 50, keepalive_misses: 12, ..config(300) };
+        let config = PppoeConfig {
+            pool: PoolConfig { seed, outstanding: 50, ..common(300) },
+            keepalive_misses: 12,
+            ..config(300)
+        };
         let mut world = World::over(config, method, 200, 100);
-        world.run_for(600);
+        world.run_for(Nanos::from_secs(600));
         world.check();
         assert!(world.clients.all_up(), "{method:?}: {} of 300", world.clients.up());
         assert!(world.outstanding_max <= 50);
-        world.run_for(1_200);
+        world.run_for(Nanos::from_secs(1_200));
         world.check();
         let counts = world.count();
         assert_eq!((counts.lost_ended, counts.lost_other), (0, 0));
         assert!(counts.repeated > 100 && counts.echo_replies > 10_000, "{counts:?}");
         world.lost = 0;
-        world.run_for(60);
+        world.run_for(Nanos::from_secs(60));
         assert!(world.clients.all_up());
     }
 }
@@ -485,8 +432,8 @@ fn all_come_up_over_a_network_that_loses_and_reorders() {
 fn a_wrong_password_is_a_failure_and_tried_again_less_and_less() {
     for method in METHODS.into_iter().flatten() {
         let mut world = World::new(config(1), Some(method));
-        world.ac.passwords = "other";
-        world.run_for(300);
+        world.server.passwords = "other";
+        world.run_for(Nanos::from_secs(300));
         let counts = world.count();
         assert!((5..=12).contains(&counts.failed_authentication), "{counts:?}");
         assert_eq!((counts.sessions, counts.setup.samples()), (0, 0));
@@ -494,9 +441,9 @@ fn a_wrong_password_is_a_failure_and_tried_again_less_and_less() {
         assert_eq!(world.clients.message(), Some(said));
         let view = world.clients.views().next().unwrap();
         assert_eq!(view.failure, Some(PppoeFailure::Authentication));
-        assert_eq!(world.ac.lines.len(), usize::from(view.phase != PppoePhase::Pausing));
-        world.ac.passwords = "p";
-        world.run_for(70);
+        assert_eq!(world.server.lines.len(), usize::from(view.phase != PppoePhase::Pausing));
+        world.server.passwords = "p";
+        world.run_for(Nanos::from_secs(70));
         assert!(world.clients.all_up());
     }
 }
@@ -506,15 +453,15 @@ fn a_wrong_password_is_a_failure_and_tried_again_less_and_less() {
 fn a_concentrator_without_the_password_is_not_believed() {
     let mut world = World::new(config(1), Some(PppoeMethod::MsChapV2));
     let mut said = Vec::new();
-    world.run_for(0);
+    world.run_for(Nanos::from_secs(0));
     for _ in 0..20 {
         world.now += Nanos::from_millis(1);
         let mut frames = Vec::new();
         world.clients.poll(world.now, &mut frames);
-        frames.iter().for_each(|frame| world.ac.take(frame, &mut said));
-        while let Some(Reverse((_, _, to_ac, frame))) = world.wire.pop() {
+        frames.iter().for_each(|frame| world.server.take(frame, &mut said));
+        while let Some(std::cmp::Reverse((_, _, to_ac, frame))) = world.wire.pop() {
             if to_ac {
-                world.ac.take(&frame, &mut said);
+                world.server.take(&frame, &mut said);
             }
         }
         for mut frame in said.drain(..) {
@@ -533,26 +480,26 @@ fn a_method_that_is_not_allowed_is_refused() {
     // A better one is proposed, and taken.
     let mut world = World::new(config(1), Some(PppoeMethod::Pap));
     world.clients.config.methods = vec![PppoeMethod::MsChapV2];
-    world.run_for(10);
+    world.run_for(Nanos::from_secs(10));
     assert!(world.clients.all_up());
-    assert_eq!(world.ac.method, Some(PppoeMethod::MsChapV2));
+    assert_eq!(world.server.method, Some(PppoeMethod::MsChapV2));
     // Without any the option is rejected, and this concentrator insists.
     let mut world = World::new(config(1), Some(PppoeMethod::Pap));
     world.clients.config.methods = Vec::new();
-    world.run_for(40);
+    world.run_for(Nanos::from_secs(40));
     assert_eq!((world.clients.up(), world.count().failed_link), (0, 1));
 }
 
 #[test]
 fn nobody_answers() {
     let mut world = World::new(config(3), None);
-    world.ac.silent = true;
-    world.run_for(60);
+    world.server.silent = true;
+    world.run_for(Nanos::from_secs(60));
     let counts = world.count();
     assert!((12..=18).contains(&counts.initiations), "{counts:?}");
     assert_eq!((counts.repeated, counts.offers), (counts.initiations - 3, 0));
     world.clients.give_up(world.now);
-    world.run_for(300);
+    world.run_for(Nanos::from_secs(300));
     assert!((12..=18).contains(&world.count().initiations));
     assert_eq!(world.clients.next_due(), Nanos::MAX);
 }
@@ -561,12 +508,12 @@ fn nobody_answers() {
 fn errors_of_discovery_are_kept() {
     for kind in [tag::SERVICE_NAME_ERROR, tag::AC_SYSTEM_ERROR, tag::GENERIC_ERROR] {
         let mut world = World::new(config(1), None);
-        world.ac.error = Some(kind);
-        world.run_for(2);
+        world.server.error = Some(kind);
+        world.run_for(Nanos::from_secs(2));
         assert_eq!(world.count().failed_discovery, 1);
         assert_eq!(world.clients.message(), Some("no such service"));
-        world.ac.error = None;
-        world.run_for(10);
+        world.server.error = None;
+        world.run_for(Nanos::from_secs(10));
         assert!(world.clients.all_up());
     }
 }
@@ -600,7 +547,7 @@ fn only_the_service_and_the_concentrator_wanted_are_taken() {
     for (service, ac, is_taken) in wanted {
         let config = PppoeConfig { service: service.into(), ac: ac.map(str::to_owned), ..config(1) };
         let mut world = World::new(config, None);
-        world.run_for(10);
+        world.run_for(Nanos::from_secs(10));
         assert_eq!(
             (world.clients.all_up(), world.count().passed_over == 0),
             (is_taken, is_taken),
@@ -612,8 +559,8 @@ fn only_the_service_and_the_concentrator_wanted_are_taken() {
 #[test]
 fn a_relay_between_is_returned_what_it_said() {
     let mut world = World::new(config(5), None);
-    world.ac.relay = true;
-    world.run_for(3);
+    world.server.relay = true;
+    world.run_for(Nanos::from_secs(3));
     world.check();
     assert!(world.clients.all_up());
 }
@@ -623,8 +570,8 @@ fn a_relay_between_is_returned_what_it_said() {
 fn longer_payloads_need_both_ends() {
     for (offered, mru) in [(Some(1_500), 1_500), (None, 1_492)] {
         let mut world = World::new(PppoeConfig { mtu: 1_500, ..config(1) }, None);
-        world.ac.max_payload = offered;
-        world.run_for(2);
+        world.server.max_payload = offered;
+        world.run_for(Nanos::from_secs(2));
         assert!(world.clients.all_up());
         assert_eq!(world.clients.clients[0].mru, mru);
     }
@@ -633,8 +580,8 @@ fn longer_payloads_need_both_ends() {
 #[test]
 fn options_that_are_rejected_are_not_asked_for_again() {
     let mut world = World::new(config(1), None);
-    world.ac.bare = true;
-    world.run_for(40);
+    world.server.bare = true;
+    world.run_for(Nanos::from_secs(40));
     assert!(world.clients.all_up());
     let session = world.clients.sessions().next().unwrap();
     assert_eq!(session.dns, [Ipv4Addr::UNSPECIFIED; 2]);
@@ -645,8 +592,8 @@ fn options_that_are_rejected_are_not_asked_for_again() {
 fn interface_identifiers_are_agreed_on_or_done_without() {
     for with_ipv6 in [true, false] {
         let mut world = World::new(PppoeConfig { ipv6: true, ..config(3) }, Some(PppoeMethod::Pap));
-        world.ac.with_ipv6 = with_ipv6;
-        world.run_for(5);
+        world.server.with_ipv6 = with_ipv6;
+        world.run_for(Nanos::from_secs(5));
         assert!(world.clients.all_up());
         let session = world.clients.sessions().nth(2).unwrap();
         assert_eq!(session.interface, with_ipv6.then_some(0x0000_00ff_fe01_0002));
@@ -660,8 +607,8 @@ fn interface_identifiers_are_agreed_on_or_done_without() {
 #[test]
 fn silence_to_ipv6cp_fails_no_client() {
     let mut world = World::new(PppoeConfig { ipv6: true, ..config(50) }, Some(PppoeMethod::Pap));
-    world.ac.ignores_ipv6 = true;
-    world.run_for(35);
+    world.server.ignores_ipv6 = true;
+    world.run_for(Nanos::from_secs(35));
     assert_eq!((world.clients.up(), world.count().failed_network), (50, 0));
     assert!(world.clients.sessions().all(|session| session.interface.is_none()));
 }
@@ -669,18 +616,18 @@ fn silence_to_ipv6cp_fails_no_client() {
 #[test]
 fn a_concentrator_that_falls_silent_is_given_up() {
     let mut world = World::new(config(10), Some(PppoeMethod::ChapMd5));
-    world.run_for(25);
+    world.run_for(Nanos::from_secs(25));
     assert!(world.clients.all_up());
     let before = world.count().echo_replies;
     assert!(before >= 20, "{before}");
     world.clients.give_up(world.now);
-    world.ac.answers_echo = false;
-    world.run_for(36);
+    world.server.answers_echo = false;
+    world.run_for(Nanos::from_secs(36));
     let counts = world.count();
     assert_eq!((counts.lost_silent, counts.sessions), (10, 10));
-    assert_eq!(world.ac.terminated, 10);
-    world.ac.answers_echo = true;
-    world.run_for(10);
+    assert_eq!(world.server.terminated, 10);
+    world.server.answers_echo = true;
+    world.run_for(Nanos::from_secs(10));
     world.check();
     assert_eq!((world.clients.up(), world.count().sessions), (10, 20), "they come back");
     assert_eq!(world.count().setup.samples(), 10, "only first sessions are timed");
@@ -689,10 +636,10 @@ fn a_concentrator_that_falls_silent_is_given_up() {
 #[test]
 fn a_session_that_the_concentrator_ends_comes_back() {
     let mut world = World::new(config(2), Some(PppoeMethod::Pap));
-    world.run_for(3);
+    world.run_for(Nanos::from_secs(3));
     world.clients.give_up(world.now);
-    let ids: Vec<u16> = world.ac.lines.keys().copied().collect();
-    let session = |world: &World, id: u16| world.ac.lines[&id].mac;
+    let ids: Vec<u16> = world.server.lines.keys().copied().collect();
+    let session = |world: &World, id: u16| world.server.lines[&id].mac;
     let first = session(&world, ids[0]);
     let link = Link { from: AC, to: first, vlans: &[7].into() };
     let padt = |session| link.pppoe_discovery(&Pppoe { code: pppoe_code::PADT, session, payload: &[] });
@@ -701,7 +648,7 @@ fn a_session_that_the_concentrator_ends_comes_back() {
     let forged = stranger.pppoe_discovery(&Pppoe { code: pppoe_code::PADT, session: ids[0], payload: &[] });
     assert!(!world.clients.take(world.now, &forged), "another's word");
     assert!(world.clients.take(world.now, &padt(ids[0])));
-    world.ac.lines.remove(&ids[0]);
+    world.server.lines.remove(&ids[0]);
     let link = Link { from: AC, to: session(&world, ids[1]), vlans: &[7].into() };
     let end = Control { code: code::TERMINATE_REQUEST, id: 9, data: b"maintenance" };
     assert!(world.clients.take(world.now, &link.pppoe_session(ids[1], &end.with_protocol(protocol::LCP))));
@@ -719,7 +666,7 @@ fn a_session_that_the_concentrator_ends_comes_back() {
         .collect();
     let ack = Control { code: code::TERMINATE_ACK, ..end }.with_protocol(protocol::LCP);
     assert_eq!(said, [(false, ids[1], ack), (true, ids[1], vec![])]);
-    world.run_for(10);
+    world.run_for(Nanos::from_secs(10));
     world.check();
     assert_eq!(world.clients.up(), 2);
     assert!(world.clients.views().all(|view| view.tally.lost == 1 && view.tally.sessions == 2));
@@ -728,14 +675,14 @@ fn a_session_that_the_concentrator_ends_comes_back() {
 #[test]
 fn sessions_end_and_begin_on_command() {
     let mut world = World::new(config(20), Some(PppoeMethod::ChapMd5));
-    world.run_for(5);
+    world.run_for(Nanos::from_secs(5));
     world.clients.give_up(world.now);
-    assert_eq!((world.clients.connect_now(world.now), world.clients.disconnect_now(world.now)), (0, 20));
-    world.run_for(5);
-    assert_eq!((world.clients.up(), world.ac.lines.len()), (0, 0));
+    assert_eq!((world.clients.renew_now(world.now), world.clients.release_now(world.now)), (0, 20));
+    world.run_for(Nanos::from_secs(5));
+    assert_eq!((world.clients.up(), world.server.lines.len()), (0, 0));
     assert!(world.clients.views().all(|view| view.phase == PppoePhase::Down && view.tally.lost == 0));
-    assert_eq!((world.clients.disconnect_now(world.now), world.clients.connect_now(world.now)), (0, 20));
-    world.run_for(5);
+    assert_eq!((world.clients.release_now(world.now), world.clients.renew_now(world.now)), (0, 20));
+    world.run_for(Nanos::from_secs(5));
     world.check();
     assert!(world.clients.all_up());
 }
@@ -743,8 +690,8 @@ fn sessions_end_and_begin_on_command() {
 #[test]
 fn what_is_not_known_is_rejected_and_echoes_are_answered() {
     let mut world = World::new(config(1), Some(PppoeMethod::ChapMd5));
-    world.run_for(3);
-    let (id, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
+    world.run_for(Nanos::from_secs(3));
+    let (id, mac) = world.server.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
     let link = Link { from: AC, to: mac, vlans: &[7].into() };
     let mut say = |kind: u16, packet: Control<'_>| {
         assert!(world.clients.take(world.now, &link.pppoe_session(id, &packet.with_protocol(kind))));
@@ -773,8 +720,9 @@ fn what_is_not_known_is_rejected_and_echoes_are_answered() {
 #[test]
 fn options_of_the_peer_are_judged() {
     let mut world = World::new(config(1), Some(PppoeMethod::ChapMd5));
-    world.run_for(3);
-    let (id_of_session, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
+    world.run_for(Nanos::from_secs(3));
+    let (id_of_session, mac) =
+        world.server.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
     let link = Link { from: AC, to: mac, vlans: &[7].into() };
     let (now, magic) = (world.now, world.clients.clients[0].magic.to_be_bytes());
     let mut ask = |data: &[u8]| {
@@ -815,12 +763,12 @@ fn options_of_the_peer_are_judged() {
 #[test]
 fn a_link_that_is_negotiated_anew_comes_up_again() {
     let mut world = World::new(config(1), Some(PppoeMethod::Pap));
-    world.run_for(3);
+    world.run_for(Nanos::from_secs(3));
     world.clients.give_up(world.now);
-    for line in world.ac.lines.values_mut() {
+    for line in world.server.lines.values_mut() {
         (line.agreed, line.asked_at, line.let_in) = ([(false, false); 3], [Nanos::ZERO; 3], false);
     }
-    world.run_for(10);
+    world.run_for(Nanos::from_secs(10));
     world.check();
     assert_eq!((world.clients.up(), world.count().sessions, world.count().lost_other), (1, 1, 0));
 }
@@ -828,8 +776,8 @@ fn a_link_that_is_negotiated_anew_comes_up_again() {
 #[test]
 fn frames_of_any_kind_change_nothing_that_is_not_sound() {
     let mut world = World::new(config(2), Some(PppoeMethod::ChapMd5));
-    world.run_for(3);
-    let (id, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
+    world.run_for(Nanos::from_secs(3));
+    let (id, mac) = world.server.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
     let echo = Control { code: code::ECHO_REQUEST, id: 5, data: b"\0\0\0\x09" }.with_protocol(protocol::LCP);
     let frame = Link { from: AC, to: mac, vlans: &[7].into() }.pppoe_session(id, &echo);
     for at in 0..frame.len() {
@@ -844,7 +792,7 @@ fn frames_of_any_kind_change_nothing_that_is_not_sound() {
     other[15] = 8;
     assert!(!world.clients.take(world.now, &other), "another VLAN");
     // A client that was reset by one of these comes back.
-    world.run_for(60);
+    world.run_for(Nanos::from_secs(60));
     world.check();
     assert!(world.clients.all_up());
 }
@@ -865,19 +813,12 @@ fn the_same_seed_sends_the_same() {
 #[test]
 fn an_idle_client_takes_less_than_300_bytes() {
     let mut world = World::new(config(10_000), Some(PppoeMethod::MsChapV2));
-    world.run_for(15);
+    world.run_for(Nanos::from_secs(15));
     world.check();
     assert!(world.clients.all_up(), "{} are up", world.clients.up());
     let clients = &world.clients;
-    let records = clients.clients.capacity() * size_of::<Client>();
-    let boxes = clients.clients.iter().filter(|client| client.exchange.is_some()).count();
-    // A B-tree's node holds 11 entries, is at least half full, and has 12 edges at most.
-    let tree = |entries: usize, entry: usize| entries * (2 * entry + 2 * 8 + 8);
-    let timers = tree(clients.timers.len(), size_of::<(Nanos, u32)>());
-    let holders = tree(clients.holders.len(), size_of::<(Ipv4Addr, u32)>());
-    let outbox = clients.outbox.capacity() * size_of::<Vec<u8>>();
-    assert_eq!(boxes, 0);
-    let each = (records + timers + holders + outbox) / 10_000;
+    assert_eq!(clients.clients.iter().filter(|client| client.exchange.is_some()).count(), 0);
+    let each = world.bytes_each(&[(clients.shared.holders.len(), size_of::<(Ipv4Addr, u32)>())]);
     assert!(each <= 300, "{each} bytes, {} of them a record", size_of::<Client>());
 }
 
@@ -886,7 +827,8 @@ fn clients_with_their_own_vlans_are_in_no_others() {
     let each = crate::EachVlan { outer: Some((100, 101)), inner: (5, 6) };
     let vlans = ClientVlans::each(each, &wire::Vlans::NONE);
     let circuit_id = Some("olt {outer}.{inner}".into());
-    let mut clients = PppoeClients::new(PppoeConfig { vlans, circuit_id, ..config(3) });
+    let mut clients =
+        PppoeClients::new(PppoeConfig { pool: PoolConfig { vlans, ..common(3) }, circuit_id, ..config(3) });
     let mut frames = Vec::new();
     (1..10).for_each(|ms| clients.poll(Nanos::from_millis(ms), &mut frames));
     let sent: Vec<_> = frames.iter().map(|frame| Received::read(frame).expect("a frame").vlans).collect();

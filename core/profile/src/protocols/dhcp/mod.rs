@@ -6,7 +6,7 @@ mod resolve;
 
 use self::document::{DhcpDoc, Dhcpv6Doc};
 use self::plan::{Dhcp6Plan, DhcpPlan};
-use super::{PartPlan, PortPart, Site};
+use super::{PortPart, Site};
 use crate::resolve::Resolver;
 
 impl PortPart for DhcpDoc {
@@ -17,8 +17,6 @@ impl PortPart for DhcpDoc {
     }
 }
 
-impl PartPlan for DhcpPlan {}
-
 impl PortPart for Dhcpv6Doc {
     type Plan = Dhcp6Plan;
 
@@ -26,5 +24,3 @@ impl PortPart for Dhcpv6Doc {
         Some(resolver.dhcpv6(at.name, self, at.vlans()))
     }
 }
-
-impl PartPlan for Dhcp6Plan {}

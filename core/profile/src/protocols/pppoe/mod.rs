@@ -6,7 +6,7 @@ pub(super) mod resolve;
 
 use self::document::PppoeDoc;
 use self::plan::PppoePlan;
-use super::{PartPlan, PortPart, Site};
+use super::{PortPart, Site};
 use crate::resolve::Resolver;
 
 impl PortPart for PppoeDoc {
@@ -16,5 +16,3 @@ impl PortPart for PppoeDoc {
         Some(resolver.pppoe(at.name, self, at.vlans()))
     }
 }
-
-impl PartPlan for PppoePlan {}

@@ -2,6 +2,7 @@
 
 use crate::document::{PppoeAuthenticationDoc, PppoeDoc, StreamDoc};
 use crate::plan::{ClientsBy, PppoePlan};
+use crate::protocols::clients::client_keys;
 use crate::resolve::Resolver;
 use crate::resolve::packet::Draft;
 use crate::resolve::stream::PortName;
@@ -19,62 +20,52 @@ const NAME: &str = "pppoe";
 impl Resolver<'_> {
     pub(crate) fn pppoe(&mut self, port: &str, pppoe: &PppoeDoc, vlans: &Vlans) -> PppoePlan {
         let path = format!("ports.{port}.pppoe");
-        self.within_a_year(&format!("{path}.timeout"), pppoe.timeout.0);
         self.within_a_year(&format!("{path}.keepalive"), pppoe.keepalive.0);
-        self.within_a_year(&format!("{path}.retry"), pppoe.retry.0);
-        if pppoe.retry.0 == Nanos::ZERO {
-            self.reading.fail(format!("{path}.retry"), "must be longer than 0");
-        }
-        let vlans = self.client_vlans(&path, pppoe.vlans.as_ref(), pppoe.clients, vlans);
-        let last = pppoe.clients.saturating_sub(1);
-        let texts = [
-            ("service", Some(&pppoe.service)),
-            ("ac", pppoe.ac.as_ref()),
-            ("user", Some(&pppoe.user)),
-            ("password", Some(&pppoe.password)),
-            ("circuit_id", pppoe.circuit_id.as_ref()),
-            ("remote_id", pppoe.remote_id.as_ref()),
-        ];
-        for (key, text) in texts.into_iter().filter_map(|(key, text)| Some((key, text?))) {
-            self.check_vlans_of_text(&format!("{path}.{key}"), Some(text), &vlans);
-            // The last client's numbers need not be the longest.
-            let longest = (0..=last).map(|client| vlans.text(text, client).len()).max().unwrap_or(0);
-            if longest > TEXT_MAX {
-                let reason = format!("{longest} bytes for a client; the most is {TEXT_MAX}");
-                self.reading.fail(format!("{path}.{key}"), reason);
-            }
-        }
-        let first = self.first_mac(&path, pppoe.mac.as_ref(), pppoe.clients);
-        let config = PppoeConfig {
-            clients: pppoe.clients,
-            mac: first.map_or([0; 6], |mac| mac.0),
-            vlans,
-            rate: self.per_second(&format!("{path}.rate"), pppoe.rate.0),
-            outstanding: pppoe.outstanding,
-            retry: pppoe.retry.0,
-            service: pppoe.service.clone(),
-            ac: pppoe.ac.clone(),
-            user: pppoe.user.clone(),
-            password: pppoe.password.clone(),
-            methods: match pppoe.authentication {
-                PppoeAuthenticationDoc::Any => {
-                    vec![PppoeMethod::MsChapV2, PppoeMethod::ChapMd5, PppoeMethod::Pap]
+        let keys = client_keys!(pppoe);
+        self.clients((&path, "pppoe"), &keys, vlans, |resolver, pool| {
+            let last = pppoe.clients.saturating_sub(1);
+            let texts = [
+                ("service", Some(&pppoe.service)),
+                ("ac", pppoe.ac.as_ref()),
+                ("user", Some(&pppoe.user)),
+                ("password", Some(&pppoe.password)),
+                ("circuit_id", pppoe.circuit_id.as_ref()),
+                ("remote_id", pppoe.remote_id.as_ref()),
+            ];
+            for (key, text) in texts.into_iter().filter_map(|(key, text)| Some((key, text?))) {
+                resolver.check_vlans_of_text(&format!("{path}.{key}"), Some(text), &pool.vlans);
+                // The last client's numbers need not be the longest.
+                let longest = (0..=last).map(|client| pool.vlans.text(text, client).len()).max().unwrap_or(0);
+                if longest > TEXT_MAX {
+                    let reason = format!("{longest} bytes for a client; the most is {TEXT_MAX}");
+                    resolver.reading.fail(format!("{path}.{key}"), reason);
                 }
-                PppoeAuthenticationDoc::Pap => vec![PppoeMethod::Pap],
-                PppoeAuthenticationDoc::Chap => vec![PppoeMethod::ChapMd5],
-                PppoeAuthenticationDoc::MsChapV2 => vec![PppoeMethod::MsChapV2],
-                PppoeAuthenticationDoc::None => Vec::new(),
-            },
-            mtu: pppoe.mtu,
-            dns: pppoe.dns,
-            ipv6: pppoe.ipv6,
-            keepalive: Some(pppoe.keepalive.0).filter(|every| *every > Nanos::ZERO),
-            keepalive_misses: pppoe.keepalive_misses,
-            circuit_id: pppoe.circuit_id.clone(),
-            remote_id: pppoe.remote_id.clone(),
-            seed: self.seed_of(&path, "pppoe"),
-        };
-        PppoePlan { config, has_macs: first.is_some(), timeout: pppoe.timeout.0 }
+            }
+            PppoeConfig {
+                pool,
+                retry: resolver.retry(&path, pppoe.retry.0),
+                service: pppoe.service.clone(),
+                ac: pppoe.ac.clone(),
+                user: pppoe.user.clone(),
+                password: pppoe.password.clone(),
+                methods: match pppoe.authentication {
+                    PppoeAuthenticationDoc::Any => {
+                        vec![PppoeMethod::MsChapV2, PppoeMethod::ChapMd5, PppoeMethod::Pap]
+                    }
+                    PppoeAuthenticationDoc::Pap => vec![PppoeMethod::Pap],
+                    PppoeAuthenticationDoc::Chap => vec![PppoeMethod::ChapMd5],
+                    PppoeAuthenticationDoc::MsChapV2 => vec![PppoeMethod::MsChapV2],
+                    PppoeAuthenticationDoc::None => Vec::new(),
+                },
+                mtu: pppoe.mtu,
+                dns: pppoe.dns,
+                ipv6: pppoe.ipv6,
+                keepalive: Some(pppoe.keepalive.0).filter(|every| *every > Nanos::ZERO),
+                keepalive_misses: pppoe.keepalive_misses,
+                circuit_id: pppoe.circuit_id.clone(),
+                remote_id: pppoe.remote_id.clone(),
+            }
+        })
     }
 
     /// Whether a stream is sent by the PPPoE clients of its port.

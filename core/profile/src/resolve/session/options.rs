@@ -123,8 +123,8 @@ impl Resolver<'_> {
             },
             tunnel: tunnel.map(|own| SideTunnel { fits_mtu: mtu_said.is_none(), ..own.clone() }),
             pppoe: pppoe.map(|config| {
-                let links = PppoeLinks::new(&config.vlans.of(0), []);
-                Arc::new(if config.vlans.differ() { links.in_own_vlans() } else { links })
+                let links = PppoeLinks::new(&config.pool.vlans.of(0), []);
+                Arc::new(if config.pool.vlans.differ() { links.in_own_vlans() } else { links })
             }),
         }
     }

@@ -263,8 +263,8 @@ impl Resolver<'_> {
     fn places_of_leases(&mut self, path: &str, port: usize, server_v6: bool) -> Option<Vec<AddressRange>> {
         let plan = &self.ports[port];
         let v6 = plan.dhcpv6.as_ref().map(|dhcp| &dhcp.config).filter(|config| config.address);
-        let v6 = v6.map(|config| (true, config.clients, &config.vlans));
-        let v4 = plan.dhcp.as_ref().map(|dhcp| (false, dhcp.config.clients, &dhcp.config.vlans));
+        let v6 = v6.map(|config| (true, config.pool.clients, &config.pool.vlans));
+        let v4 = plan.dhcp.as_ref().map(|dhcp| (false, dhcp.config.pool.clients, &dhcp.config.pool.vlans));
         let (is_v6, count, vlans) = match (v4, v6) {
             (_, Some(clients)) if server_v6 => clients,
             (Some(clients), _) if !server_v6 => clients,
@@ -317,7 +317,7 @@ impl Resolver<'_> {
             ),
             Some(pppoe) => {
                 let ip = |number: u32| IpAddr::V4(number.into());
-                let (first, last) = (ip(1), ip(pppoe.config.clients));
+                let (first, last) = (ip(1), ip(pppoe.config.pool.clients));
                 return Some(vec![AddressRange { first, last, weight: 1, host: 0 }]);
             }
         };

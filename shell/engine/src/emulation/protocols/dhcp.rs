@@ -2,151 +2,78 @@
 //!
 //! Not here: the protocol (`emulate::dhcp`).
 
-use crate::control::commands::ActionOn;
-use crate::emulation::protocol::{Context, HostProtocol, Listing, Planned, Wait, farewell, first_mac};
+use crate::emulation::clients::{self, ClientProtocol};
+use crate::emulation::protocol::{Context, Listing};
 use crate::emulation::times::times;
-use emulate::dhcp::{ClientView, DhcpClients, DhcpConfig};
-use neighbour::{Host, Hosts, Mac};
+use emulate::PoolConfig;
+use emulate::dhcp::{ClientView, DhcpConfig, DhcpProtocol};
+use neighbour::Mac;
 use profile::plan::{ClientAddress, DhcpPlan, PortPlan};
-use result::{DhcpClientState, DhcpResult, NewProtocolChange, PortResult, ProtocolAction, ProtocolStates};
+use result::{DhcpClientState, DhcpResult, PortResult, ProtocolStates};
 use std::net::IpAddr;
 use units::{Nanos, count};
 
 /// DHCP clients of a port.
-#[derive(Debug)]
-pub(super) struct Clients {
-    machine: DhcpClients,
-    timeout: Nanos,
-    /// Clients that had an address when traffic started.
-    bound: u32,
-    /// Clients that had one when traffic had ended.
-    holding_at_end: Option<u32>,
-}
+pub(super) type Clients = clients::Clients<DhcpProtocol>;
 
-impl Clients {
-    fn new(plan: &DhcpPlan, port: Mac) -> Self {
-        let mac = if plan.has_macs { plan.config.mac } else { first_mac(port) };
-        let config = DhcpConfig { mac, ..plan.config.clone() };
-        Self { machine: DhcpClients::new(config), timeout: plan.timeout, bound: 0, holding_at_end: None }
-    }
-}
-
-impl Planned for Clients {
+impl ClientProtocol for DhcpProtocol {
     const KEY: &'static str = "dhcp";
-    const CONCERNS: fn(&[u8]) -> bool = emulate::may_concern;
 
-    fn is_planned(port: &PortPlan) -> bool {
-        port.dhcp.is_some()
+    type Beside = ();
+
+    fn plan(port: &PortPlan) -> Option<&DhcpPlan> {
+        port.dhcp.as_ref()
     }
 
-    fn of(context: &Context<'_>) -> Option<Self> {
-        Some(Self::new(context.port.dhcp.as_ref()?, context.macs[0]))
-    }
-}
-
-impl HostProtocol for Clients {
-    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
-        emulate::may_concern(frame) && self.machine.take(now, frame)
+    fn pool(config: &mut DhcpConfig) -> &mut PoolConfig {
+        &mut config.pool
     }
 
-    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        self.machine.poll(now, frames);
+    fn beside(_: &Context<'_>, _: &PoolConfig) {}
+
+    fn trouble(clients: &Clients) -> String {
+        nobody_bound(clients)
     }
 
-    fn next_due(&self) -> Nanos {
-        self.machine.next_due()
+    fn holder(clients: &Clients, ip: IpAddr) -> Option<(u32, Mac)> {
+        let IpAddr::V4(ip) = ip else { return None };
+        clients.machine.lease_of(ip).map(|lease| (lease.client, lease.mac))
     }
 
-    fn timeout(&self) -> Nanos {
-        self.timeout
+    fn addresses(clients: &Clients) -> Vec<ClientAddress> {
+        clients.machine.leases().map(ClientAddress::from).collect()
     }
 
-    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
-        now > wait.deadline || self.machine.all_bound()
-    }
-
-    fn conclude(&mut self, _: Nanos, _: bool) -> Option<String> {
-        self.machine.give_up();
-        self.bound = self.machine.holding();
-        (self.bound == 0).then(|| nobody_bound(&self.machine, self.timeout))
-    }
-
-    fn shut(&mut self, now: Nanos) -> Nanos {
-        self.machine.give_up();
-        self.holding_at_end = Some(self.machine.holding());
-        self.machine.release(now);
-        let config = self.machine.config();
-        now + farewell(config.clients as usize, config.rate)
-    }
-
-    fn is_over(&self) -> bool {
-        self.machine.next_due() == Nanos::MAX
-    }
-
-    /// The reply to a request for the hardware address of a lease, which is not a host's yet.
-    fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
-        let machine = &self.machine;
-        let IpAddr::V4(ip) = neighbour::asked_for(frame)? else { return None };
-        let lease = machine.lease_of(ip)?;
-        let host = Host {
-            mac: lease.mac,
-            vlans: machine.config().vlans.of(lease.client).into_owned(),
-            addresses: vec![ip.into()],
-            networks: Vec::new(),
-            answers_for: vec![ip.into()..=ip.into()],
-        };
-        host.answer(frame)
-    }
-
-    fn addresses(&self) -> Vec<ClientAddress> {
-        let vlans = &self.machine.config().vlans;
-        let own = |client| vlans.differ().then(|| vlans.of(client).into_owned());
-        let leases = self.machine.leases().map(ClientAddress::from);
-        leases.map(|one| ClientAddress { vlans: own(one.client), ..one }).collect()
-    }
-
-    fn obeys(&self, on: ActionOn) -> bool {
-        on == ActionOn::Clients
-    }
-
-    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
-        match command.action {
-            ProtocolAction::Release => self.machine.release_now(now),
-            _ => self.machine.renew_now(now),
-        }
-    }
-
-    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
-        all.counts.dhcp_clients += u64::from(self.machine.config().clients);
-        all.counts.dhcp_leases += u64::from(self.machine.holding());
-        let listed = self.machine.views().take(listing.limit - all.dhcp.len());
+    fn list(clients: &Clients, listing: Listing<'_>, all: &mut ProtocolStates) {
+        all.counts.dhcp_clients += u64::from(clients.all());
+        all.counts.dhcp_leases += u64::from(clients.machine.up());
+        let listed = clients.machine.views().take(listing.limit - all.dhcp.len());
         all.dhcp.extend(listed.map(|view| client_state(listing.port, &view, listing.now)));
     }
 
-    fn report(&self, commands: u64, row: &mut PortResult) {
-        row.dhcp = Some(dhcp(self, commands));
+    fn report(clients: &Clients, commands: u64, row: &mut PortResult) {
+        row.dhcp = Some(dhcp(clients, commands));
     }
 
-    fn complaints(&self) -> Vec<String> {
-        complaints(self)
+    fn complaints(clients: &Clients) -> Vec<String> {
+        complaints(clients)
     }
 
-    fn note(&self) -> Option<String> {
-        let lost = self.machine.counts().lost;
+    fn note(clients: &Clients) -> Option<String> {
+        let lost = clients.machine.counts().lost;
         (lost > 0).then(|| format!("{} DHCP leases ended while traffic ran", count(lost)))
     }
 }
 
 fn dhcp(clients: &Clients, commands: u64) -> DhcpResult {
-    let (counts, all) = (clients.machine.counts(), clients.machine.config().clients);
-    let took = clients.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
+    let (counts, all) = (clients.machine.counts(), clients.all());
     DhcpResult {
         clients: all.into(),
-        bound: clients.bound.into(),
-        holding: clients.holding_at_end.unwrap_or_else(|| clients.machine.holding()).into(),
-        failed: (all - clients.bound).into(),
+        bound: clients.up.into(),
+        holding: clients.holding().into(),
+        failed: (all - clients.up).into(),
         begun_per_s: clients.machine.begun_per_s(),
-        bound_per_s: took.map(|took| counts.bind.samples() as f64 / took),
+        bound_per_s: clients.up_per_s(counts.bind.samples()),
         bind_ns: times(&counts.bind),
         discovers: counts.discovers,
         offers: counts.offers,
@@ -168,12 +95,12 @@ fn dhcp(clients: &Clients, commands: u64) -> DhcpResult {
 
 /// Reasons why a result with these clients is invalid.
 fn complaints(clients: &Clients) -> Vec<String> {
-    let (counts, all) = (clients.machine.counts(), clients.machine.config().clients);
+    let (counts, all) = (clients.machine.counts(), clients.all());
     let mut complaints = Vec::new();
-    if clients.bound < all {
+    if clients.up < all {
         complaints.push(format!(
             "{} of {} DHCP clients got an address within {}; traffic has only theirs",
-            count(clients.bound.into()),
+            count(clients.up.into()),
             count(all.into()),
             clients.timeout
         ));
@@ -220,11 +147,9 @@ fn client_state(port: &str, view: &ClientView, now: Nanos) -> DhcpClientState {
     }
 }
 
-/// Why no client has an address after `waited`.
-fn nobody_bound(machine: &DhcpClients, waited: Nanos) -> String {
-    let (counts, clients) = (machine.counts(), machine.config().clients);
-    let whose =
-        if clients == 1 { "1 client".to_owned() } else { format!("{} clients", count(clients.into())) };
+/// Why no client has an address.
+fn nobody_bound(clients: &Clients) -> String {
+    let (counts, whose, waited) = (clients.machine.counts(), clients.in_words(), clients.timeout);
     if counts.refused > 0 {
         return format!(
             "the DHCP server gave {whose} addresses that no client can have, in {} messages within {waited}: 0.0.0.0/8, \

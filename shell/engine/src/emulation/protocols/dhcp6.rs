@@ -2,31 +2,26 @@
 //!
 //! Not here: the protocol (`emulate::dhcp6`).
 
-use crate::control::commands::ActionOn;
-use crate::emulation::protocol::{Context, HostProtocol, Listing, Planned, Wait, farewell, first_mac};
+use crate::emulation::clients::{ClientProtocol, Clients};
+use crate::emulation::protocol::{Context, Listing};
 use crate::emulation::times::times;
-use emulate::RouterFinders;
-use emulate::dhcp6::{ClientView6, Dhcp6Clients, Dhcp6Config, Lease6};
-use neighbour::{Host, Hosts, Mac};
-use profile::plan::{Address, ClientAddress, Dhcp6Plan, HostPlan, PortPlan};
-use result::{
-    Dhcpv6ClientState, Dhcpv6Result, NewProtocolChange, PortResult, ProtocolAction, ProtocolStates,
-};
+use emulate::dhcp6::{ClientView6, Dhcp6Config, Dhcp6Protocol, Lease6};
+use emulate::{PoolConfig, RouterFinders};
+use neighbour::Mac;
+use profile::plan::{Address, ClientAddress, Dhcp6Plan, PortPlan};
+use result::{Dhcpv6ClientState, Dhcpv6Result, PortResult, ProtocolStates};
 use std::net::{IpAddr, Ipv6Addr};
 use units::{Nanos, count};
 
 /// DHCPv6 clients of a port.
+pub(super) type Clients6 = Clients<Dhcp6Protocol>;
+
+/// The router of the clients' link.
 #[derive(Debug)]
-pub(super) struct Clients6 {
-    machine: Dhcp6Clients,
+pub(crate) struct Link {
     finder: RouterFinders,
-    timeout: Nanos,
-    /// Clients with their requested leases when traffic started, and the router then.
-    bound: u32,
-    /// Clients that had it when traffic had ended.
-    holding_at_end: Option<u32>,
+    /// The router when traffic started, and that time.
     router: Option<Ipv6Addr>,
-    /// When traffic started.
     started: Nanos,
     /// The port's own networks and gateway, for links where no router advertises itself.
     own: Vec<Address>,
@@ -34,29 +29,10 @@ pub(super) struct Clients6 {
 }
 
 impl Clients6 {
-    /// Clients of `plan`; the first has the hardware address `first` unless the profile sets one.
-    fn new(plan: &Dhcp6Plan, own: &HostPlan, first: Mac) -> Self {
-        let mac = if plan.has_macs { plan.config.mac } else { first };
-        let config = Dhcp6Config { mac, ..plan.config.clone() };
-        Self {
-            finder: RouterFinders::new(mac, config.vlans.clone(), config.clients, config.rate),
-            machine: Dhcp6Clients::new(config),
-            timeout: plan.timeout,
-            bound: 0,
-            holding_at_end: None,
-            router: None,
-            started: Nanos::ZERO,
-            own: own.addresses.iter().filter(|own| own.ip.is_ipv6()).copied().collect(),
-            gateway: own.gateways.iter().find(|ip| ip.is_ipv6()).copied(),
-        }
-    }
-
     fn nobody_bound(&self) -> String {
-        let (counts, clients, waited) = (self.machine.counts(), self.machine.config().clients, self.timeout);
-        let whose =
-            if clients == 1 { "1 client".to_owned() } else { format!("{} clients", count(clients.into())) };
+        let (counts, whose, waited) = (self.machine.counts(), self.in_words(), self.timeout);
         if self.machine.config().slaac {
-            return match self.finder.autonomous() {
+            return match self.beside.finder.autonomous() {
                 None => format!(
                     "no router advertised a prefix for addresses of {whose} within {waited}; check that one sends advertisements \
                      with a prefix of 64 bits for autonomous configuration (flag A)"
@@ -96,12 +72,12 @@ impl Clients6 {
     /// Reasons why a result with these clients is invalid.
     fn all_complaints(&self) -> Vec<String> {
         let slaac = self.machine.config().slaac;
-        let (conflicts, all) = (self.machine.counts().conflicts, self.machine.config().clients);
+        let (conflicts, all) = (self.machine.counts().conflicts, self.all());
         let mut complaints = Vec::new();
-        if self.bound < all {
+        if self.up < all {
             complaints.push(format!(
                 "{} of {} {} within {}; traffic has only theirs",
-                count(self.bound.into()),
+                count(self.up.into()),
                 count(all.into()),
                 if slaac {
                     "clients have an address of their own"
@@ -133,17 +109,16 @@ impl Clients6 {
     }
 
     fn row(&self, commands: u64) -> Dhcpv6Result {
-        let (counts, all) = (self.machine.counts(), self.machine.config().clients);
-        let took = self.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
+        let (counts, all) = (self.machine.counts(), self.all());
         Dhcpv6Result {
             clients: all.into(),
-            bound: self.bound.into(),
-            holding: self.holding_at_end.unwrap_or_else(|| self.machine.holding()).into(),
-            failed: (all - self.bound).into(),
+            bound: self.up.into(),
+            holding: self.holding().into(),
+            failed: (all - self.up).into(),
             begun_per_s: self.machine.begun_per_s(),
-            bound_per_s: took.map(|took| counts.bind.samples() as f64 / took),
+            bound_per_s: self.up_per_s(counts.bind.samples()),
             bind_ns: times(&counts.bind),
-            router: self.router.map(|router| router.to_string()),
+            router: self.beside.router.map(|router| router.to_string()),
             solicits: counts.solicits,
             advertises: counts.advertises,
             requests: counts.requests,
@@ -164,141 +139,109 @@ impl Clients6 {
     }
 }
 
-impl Planned for Clients6 {
+impl ClientProtocol for Dhcp6Protocol {
     const KEY: &'static str = "dhcpv6";
-    const CONCERNS: fn(&[u8]) -> bool = emulate::may_concern;
 
-    fn is_planned(port: &PortPlan) -> bool {
-        port.dhcpv6.is_some()
+    type Beside = Link;
+
+    fn plan(port: &PortPlan) -> Option<&Dhcp6Plan> {
+        port.dhcpv6.as_ref()
     }
 
-    fn of(context: &Context<'_>) -> Option<Self> {
-        let plan = context.port.dhcpv6.as_ref()?;
-        Some(Self::new(plan, context.port.own(), first_mac(context.macs[0])))
+    fn pool(config: &mut Dhcp6Config) -> &mut PoolConfig {
+        &mut config.pool
     }
-}
 
-impl HostProtocol for Clients6 {
-    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
-        if !emulate::may_concern(frame) {
-            return false;
+    fn beside(context: &Context<'_>, pool: &PoolConfig) -> Link {
+        let own = context.port.own();
+        Link {
+            finder: RouterFinders::new(pool.mac, pool.vlans.clone(), pool.clients, pool.rate),
+            router: None,
+            started: Nanos::ZERO,
+            own: own.addresses.iter().filter(|own| own.ip.is_ipv6()).copied().collect(),
+            gateway: own.gateways.iter().find(|ip| ip.is_ipv6()).copied(),
         }
-        if self.machine.take(now, frame) {
-            return true;
-        }
-        let heard = self.finder.take(now, frame);
+    }
+
+    fn take_other(clients: &mut Clients6, now: Nanos, frame: &[u8]) -> bool {
+        let heard = clients.beside.finder.take(now, frame);
         if heard {
-            self.machine.advertise(now, self.finder.autonomous());
+            clients.machine.advertise(now, clients.beside.finder.autonomous());
         }
         heard
     }
 
-    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        self.finder.poll(now, frames);
-        self.machine.poll(now, frames);
+    fn poll(link: &mut Link, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        link.finder.poll(now, frames);
     }
 
-    fn next_due(&self) -> Nanos {
-        self.machine.next_due().min(self.finder.next_due())
-    }
-
-    fn timeout(&self) -> Nanos {
-        self.timeout
+    fn next_due_beside(link: &Link) -> Nanos {
+        link.finder.next_due()
     }
 
     /// Whether all have their requested leases, and the router had time to advertise itself.
-    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
-        now > wait.deadline || self.machine.is_settled() && self.finder.is_settled(now)
+    fn is_settled(clients: &mut Clients6, now: Nanos) -> bool {
+        clients.machine.is_settled() && clients.beside.finder.is_settled(now)
     }
 
-    /// Traffic starts with the bound clients.
-    fn conclude(&mut self, now: Nanos, _: bool) -> Option<String> {
-        self.machine.give_up();
-        self.finder.give_up();
-        let clients = 0..self.machine.config().clients;
-        self.router = clients.into_iter().find_map(|client| self.finder.router(now, client));
-        (self.bound, self.started) = (self.machine.holding(), now);
-        (self.bound == 0).then(|| self.nobody_bound())
+    fn conclude(clients: &mut Clients6, now: Nanos) {
+        let (all, link) = (clients.all(), &mut clients.beside);
+        link.finder.give_up();
+        link.router = (0..all).find_map(|client| link.finder.router(now, client));
+        link.started = now;
     }
 
-    fn shut(&mut self, now: Nanos) -> Nanos {
-        self.machine.give_up();
-        self.holding_at_end = Some(self.machine.holding());
-        self.machine.release(now);
-        let config = self.machine.config();
-        now + farewell(config.clients as usize, config.rate)
+    fn trouble(clients: &Clients6) -> String {
+        clients.nobody_bound()
     }
 
-    fn is_over(&self) -> bool {
-        self.machine.next_due() == Nanos::MAX
+    fn holder(clients: &Clients6, ip: IpAddr) -> Option<(u32, Mac)> {
+        let IpAddr::V6(ip) = ip else { return None };
+        Some((clients.machine.client_of_ip(ip)?, clients.machine.mac_of_ip(ip)?))
     }
 
-    /// The reply to a request for the hardware address of a client, which is not a host yet, or no longer.
-    fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
-        let Some(IpAddr::V6(ip)) = neighbour::asked_for(frame) else { return None };
-        let host = Host {
-            mac: self.machine.mac_of_ip(ip)?,
-            vlans: self.machine.config().vlans.of(self.machine.client_of_ip(ip)?).into_owned(),
-            addresses: vec![ip.into()],
-            networks: Vec::new(),
-            answers_for: vec![ip.into()..=ip.into()],
-        };
-        host.answer(frame)
-    }
-
-    fn addresses(&self) -> Vec<ClientAddress> {
-        let vlans = &self.machine.config().vlans;
-        let router = |client| match vlans.differ() {
+    fn addresses(clients: &Clients6) -> Vec<ClientAddress> {
+        let (link, has_links) = (&clients.beside, clients.machine.common().vlans.differ());
+        let router = |client| match has_links {
             // Most often all have the same link-local address.
-            true => self.finder.router(self.started, client).or(self.router),
-            false => self.router,
+            true => link.finder.router(link.started, client).or(link.router),
+            false => link.router,
         };
         let address = |lease: &Lease6| {
             let ip = lease.ip?;
             let near = |own: &&Address| own.is_next_to(ip.into());
-            let own = self.own.iter().find(near).map(|own| own.prefix_len);
-            let prefix_len = self.finder.prefix_len(lease.client, ip).or(own).unwrap_or(128);
+            let own = link.own.iter().find(near).map(|own| own.prefix_len);
+            let prefix_len = link.finder.prefix_len(lease.client, ip).or(own).unwrap_or(128);
             Some(ClientAddress {
                 client: lease.client,
                 mac: lease.mac,
                 address: Address { ip: ip.into(), prefix_len },
                 link_local: Some(lease.link_local),
-                router: router(lease.client).map(IpAddr::V6).or(self.gateway),
-                vlans: vlans.differ().then(|| vlans.of(lease.client).into_owned()),
+                router: router(lease.client).map(IpAddr::V6).or(link.gateway),
+                vlans: None,
                 session: None,
             })
         };
-        self.machine.leases().filter_map(|lease| address(&lease)).collect()
+        clients.machine.leases().filter_map(|lease| address(&lease)).collect()
     }
 
-    fn obeys(&self, on: ActionOn) -> bool {
-        on == ActionOn::Clients
-    }
-
-    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
-        match command.action {
-            ProtocolAction::Release => self.machine.release_now(now),
-            _ => self.machine.renew_now(now),
-        }
-    }
-
-    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
-        all.counts.dhcpv6_clients += u64::from(self.machine.config().clients);
-        all.counts.dhcpv6_leases += u64::from(self.machine.holding());
-        let listed = self.machine.views().take(listing.limit - all.dhcpv6.len());
+    fn list(clients: &Clients6, listing: Listing<'_>, all: &mut ProtocolStates) {
+        all.counts.dhcpv6_clients += u64::from(clients.all());
+        all.counts.dhcpv6_leases += u64::from(clients.machine.up());
+        let listed = clients.machine.views().take(listing.limit - all.dhcpv6.len());
         all.dhcpv6.extend(listed.map(|view| client6_state(listing.port, &view)));
     }
 
-    fn report(&self, commands: u64, row: &mut PortResult) {
-        row.dhcpv6 = Some(self.row(commands));
+    fn report(clients: &Clients6, commands: u64, row: &mut PortResult) {
+        row.dhcpv6 = Some(clients.row(commands));
     }
 
-    fn complaints(&self) -> Vec<String> {
-        self.all_complaints()
+    fn complaints(clients: &Clients6) -> Vec<String> {
+        clients.all_complaints()
     }
 
-    fn note(&self) -> Option<String> {
-        let lost = self.machine.counts().lost;
+    fn note(clients: &Clients6) -> Option<String> {
+        let lost = clients.machine.counts().lost;
         (lost > 0).then(|| format!("{} DHCPv6 leases ended while traffic ran", count(lost)))
     }
 }

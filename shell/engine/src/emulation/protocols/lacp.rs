@@ -4,7 +4,7 @@
 
 use crate::control::commands::ActionOn;
 use crate::emulation::protocol::{Context, FAREWELL, HostProtocol, Listing, Planned};
-use emulate::lacp::{LacpConfig, LacpEnd, LacpPort};
+use emulate::lacp::{LacpConfig, LacpEnd, LacpPort, run_lag};
 use neighbour::{Hosts, Mac};
 use profile::plan::{LacpPlan, PortPlan};
 use result::{
@@ -15,7 +15,7 @@ use units::Nanos;
 /// A port of a lag.
 #[derive(Debug)]
 pub(crate) struct LagPort {
-    pub(crate) machine: LacpPort,
+    machine: LacpPort,
     /// The number of its lag.
     pub(crate) lag: usize,
     name: String,
@@ -45,6 +45,11 @@ impl LagPort {
             flaps_before: 0,
             at_end: None,
         }
+    }
+
+    /// Whether it distributes.
+    pub(crate) fn is_up(&self) -> bool {
+        self.machine.is_up()
     }
 
     /// Whether other hosts have to wait for it.
@@ -111,6 +116,14 @@ impl LagPort {
             actor: row(&machine.actor()),
             partner: machine.partner().map(row),
         }
+    }
+}
+
+/// Brings the ports of all lags up to `now`.
+pub(crate) fn run_lags(now: Nanos, mut ports: Vec<&mut LagPort>) {
+    ports.sort_by_key(|port| port.lag);
+    for lag in ports.chunk_by_mut(|one, next| one.lag == next.lag) {
+        run_lag(now, &mut lag.iter_mut().map(|port| &mut port.machine).collect::<Vec<_>>());
     }
 }
 

@@ -91,7 +91,7 @@ impl LinkState for Ospf {
 
     fn held(machine: &Routers) -> LsaCounts {
         let mut held = LsaCounts::default();
-        machine.iter().for_each(|router| held += router.database().counts());
+        machine.iter().for_each(|router| held += router.held());
         held
     }
 
@@ -187,7 +187,7 @@ impl OspfRouters {
             lsas_sent: row(&counts.sent),
             lsas_received: row(&counts.received),
             retransmitted: counts.retransmitted,
-            database: row(database.counts()),
+            database: row(router.held()),
             kept: database.kept() as u64,
             left_out: counts.left_out,
             lsas: if with_lsas { database.known(now).map(lsa_state).collect() } else { Vec::new() },

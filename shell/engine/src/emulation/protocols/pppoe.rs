@@ -2,43 +2,23 @@
 //!
 //! Not here: the protocols (`emulate::pppoe`).
 
-use crate::control::commands::ActionOn;
-use crate::emulation::protocol::{
-    Context, FAREWELL, HostProtocol, Listing, Planned, Wait, farewell, first_mac,
-};
+use crate::emulation::clients::{ClientProtocol, Clients};
+use crate::emulation::protocol::{Context, FAREWELL, Listing};
 use crate::emulation::times::times;
-use emulate::pppoe::{PppoeClients, PppoeConfig, PppoeFailure, PppoePhase, PppoeView};
-use neighbour::{Hosts, Mac};
+use emulate::PoolConfig;
+use emulate::pppoe::{PppoeConfig, PppoeFailure, PppoePhase, PppoeProtocol, PppoeView};
 use profile::plan::{ClientAddress, PortPlan, PppoePlan};
-use result::{NewProtocolChange, PortResult, PppoeClientState, PppoeResult, ProtocolAction, ProtocolStates};
+use result::{PortResult, PppoeClientState, PppoeResult, ProtocolStates};
 use std::net::Ipv4Addr;
 use units::{Nanos, count};
 
 /// PPPoE clients of a port.
-#[derive(Debug)]
-pub(super) struct Subscribers {
-    machine: PppoeClients,
-    timeout: Nanos,
-    /// Clients that were up when traffic started.
-    up: u32,
-    /// Clients that were up when traffic had ended.
-    up_at_end: Option<u32>,
-}
+pub(super) type Subscribers = Clients<PppoeProtocol>;
 
 impl Subscribers {
-    /// Clients of `plan`; the first has the hardware address `first` unless the profile sets one.
-    fn new(plan: &PppoePlan, first: Mac) -> Self {
-        let mac = if plan.has_macs { plan.config.mac } else { first };
-        let config = PppoeConfig { mac, ..plan.config.clone() };
-        Self { machine: PppoeClients::new(config), timeout: plan.timeout, up: 0, up_at_end: None }
-    }
-
     fn nobody_up(&self) -> String {
         let (counts, config, waited) = (self.machine.counts(), self.machine.config(), self.timeout);
-        let whose = match config.clients {
-            1 => "1 client".to_owned(),
-            clients => format!("{} clients", count(clients.into())),
-        };
+        let whose = self.in_words();
         let said = self.machine.message().map(|text| format!(": '{text}'")).unwrap_or_default();
         let wanted = match (&config.ac, &config.service[..]) {
             (None, "") => String::new(),
@@ -89,7 +69,7 @@ impl Subscribers {
 
     /// Reasons why a result with these clients is invalid.
     fn all_complaints(&self) -> Vec<String> {
-        let (counts, all) = (self.machine.counts(), self.machine.config().clients);
+        let (counts, all) = (self.machine.counts(), self.all());
         let mut complaints = Vec::new();
         if self.up < all {
             let said = self.machine.message().map(|text| format!(" (the access concentrator: '{text}')"));
@@ -127,14 +107,13 @@ impl Subscribers {
     }
 
     fn row(&self, commands: u64) -> PppoeResult {
-        let (counts, all) = (self.machine.counts(), self.machine.config().clients);
-        let took = self.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
+        let (counts, all) = (self.machine.counts(), self.all());
         PppoeResult {
             clients: all.into(),
             up: self.up.into(),
             failed: (all - self.up).into(),
-            holding: self.up_at_end.unwrap_or_else(|| self.machine.up()).into(),
-            up_per_s: took.map(|took| counts.setup.samples() as f64 / took),
+            holding: self.holding().into(),
+            up_per_s: self.up_per_s(counts.setup.samples()),
             setup_ns: times(&counts.setup),
             discovery_ns: times(&counts.discovery),
             link_ns: times(&counts.link),
@@ -168,99 +147,49 @@ impl Subscribers {
     }
 }
 
-impl Planned for Subscribers {
+impl ClientProtocol for PppoeProtocol {
     const KEY: &'static str = "pppoe";
-    const CONCERNS: fn(&[u8]) -> bool = emulate::may_concern;
-
-    fn is_planned(port: &PortPlan) -> bool {
-        port.pppoe.is_some()
-    }
-
-    fn of(context: &Context<'_>) -> Option<Self> {
-        Some(Self::new(context.port.pppoe.as_ref()?, first_mac(context.macs[0])))
-    }
-}
-
-impl HostProtocol for Subscribers {
-    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
-        emulate::may_concern(frame) && self.machine.take(now, frame)
-    }
-
-    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        self.machine.poll(now, frames);
-    }
-
-    fn next_due(&self) -> Nanos {
-        self.machine.next_due()
-    }
-
-    fn timeout(&self) -> Nanos {
-        self.timeout
-    }
-
-    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
-        now > wait.deadline || self.machine.all_up()
-    }
-
-    /// Traffic starts with the clients that are up.
-    fn conclude(&mut self, now: Nanos, _: bool) -> Option<String> {
-        let why = (self.machine.up() == 0).then(|| self.nobody_up());
-        self.machine.give_up(now);
-        self.up = self.machine.up();
-        why
-    }
-
+    const FAREWELL: Nanos = FAREWELL;
     /// An access concentrator would keep sessions that have begun.
-    fn must_shut(&self) -> bool {
-        true
+    const MUST_SHUT: bool = true;
+
+    type Beside = ();
+
+    fn plan(port: &PortPlan) -> Option<&PppoePlan> {
+        port.pppoe.as_ref()
     }
 
-    fn shut(&mut self, now: Nanos) -> Nanos {
-        self.up_at_end = Some(self.machine.up());
-        self.machine.release(now);
-        let config = self.machine.config();
-        now + FAREWELL + farewell(config.clients as usize, config.rate)
+    fn pool(config: &mut PppoeConfig) -> &mut PoolConfig {
+        &mut config.pool
     }
 
-    fn is_over(&self) -> bool {
-        self.machine.next_due() == Nanos::MAX
+    fn beside(_: &Context<'_>, _: &PoolConfig) {}
+
+    fn trouble(clients: &Subscribers) -> String {
+        clients.nobody_up()
     }
 
-    fn addresses(&self) -> Vec<ClientAddress> {
-        let vlans = &self.machine.config().vlans;
-        let own = |client| vlans.differ().then(|| vlans.of(client).into_owned());
-        let sessions = self.machine.sessions().map(ClientAddress::from);
-        sessions.map(|one| ClientAddress { vlans: own(one.client), ..one }).collect()
+    fn addresses(clients: &Subscribers) -> Vec<ClientAddress> {
+        clients.machine.sessions().map(ClientAddress::from).collect()
     }
 
-    fn obeys(&self, on: ActionOn) -> bool {
-        on == ActionOn::Clients
-    }
-
-    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
-        match command.action {
-            ProtocolAction::Release => self.machine.disconnect_now(now),
-            _ => self.machine.connect_now(now),
-        }
-    }
-
-    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
-        all.counts.pppoe_clients += u64::from(self.machine.config().clients);
-        all.counts.pppoe_sessions += u64::from(self.machine.up());
-        let listed = self.machine.views().take(listing.limit - all.pppoe.len());
+    fn list(clients: &Subscribers, listing: Listing<'_>, all: &mut ProtocolStates) {
+        all.counts.pppoe_clients += u64::from(clients.all());
+        all.counts.pppoe_sessions += u64::from(clients.machine.up());
+        let listed = clients.machine.views().take(listing.limit - all.pppoe.len());
         all.pppoe.extend(listed.map(|view| client_state(listing.port, &view, listing.now)));
     }
 
-    fn report(&self, commands: u64, row: &mut PortResult) {
-        row.pppoe = Some(self.row(commands));
+    fn report(clients: &Subscribers, commands: u64, row: &mut PortResult) {
+        row.pppoe = Some(clients.row(commands));
     }
 
-    fn complaints(&self) -> Vec<String> {
-        self.all_complaints()
+    fn complaints(clients: &Subscribers) -> Vec<String> {
+        clients.all_complaints()
     }
 
-    fn note(&self) -> Option<String> {
-        self.lost()
+    fn note(clients: &Subscribers) -> Option<String> {
+        clients.lost()
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
         let Some(member) = &side.member else { return };
         (port.lacp, port.mac) = (member.document.clone(), member.mac.clone());
     },
-    is_in: |translation| translation.lags.iter().any(|lag| lag.speaks_lacp),
+    is_in: |translation| translation.lags.iter().any(|lag| lag.is_negotiated),
     path: |translation, port, path| {
         let mut ports = translation.lags.iter().flat_map(|lag| &lag.ports);
         let member = ports.find(|other| other.port == port)?;
@@ -42,7 +42,7 @@ pub struct LagPlan {
     /// Minimum number of its ports that are in it for it to be up.
     pub min_links: u64,
     /// Whether its ports run LACP. Those of a static LAG are in it while their links are up.
-    pub speaks_lacp: bool,
+    pub is_negotiated: bool,
     /// Its ports, in the configuration's order.
     pub ports: Vec<LagPort>,
 }
@@ -86,14 +86,14 @@ pub(crate) fn lag(node: &Node<'_>, number: usize) -> Lag {
     let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
     let min_links = node.whole("min_links");
     let protocol = node.child("protocol");
-    let speaks_lacp = protocol.choice() != "static";
+    let is_negotiated = protocol.choice() != "static";
     // Whom it tells apart from others is nobody's business on the link.
     protocol.child("static").whole("lag_id");
     let lacp = protocol.child("lacp");
     let system = lacp.quantity::<Mac>("actor_system_id").filter(|mac| mac.0 != [0; 6]);
     let key = lacp.whole("actor_key");
     Lag {
-        plan: LagPlan { name, path, min_links, speaks_lacp, ports: Vec::new() },
+        plan: LagPlan { name, path, min_links, is_negotiated, ports: Vec::new() },
         system,
         system_priority: lacp.whole("actor_system_priority") as u16,
         key: given(key),
@@ -143,7 +143,7 @@ pub(crate) fn member(lag: &mut Lag, node: &Node<'_>, port: usize) -> Member {
         wait: Duration(WAIT),
     };
     Member {
-        document: lag.plan.speaks_lacp.then_some(document),
+        document: lag.plan.is_negotiated.then_some(document),
         mac: ethernet.has("mac").then(|| ethernet.quantity("mac")).flatten(),
         mtu: ethernet.has("mtu").then(|| ethernet.whole("mtu") as u32),
     }
@@ -171,7 +171,7 @@ fn lag_rows(node: &Node<'_>, input: &MetricsInput<'_>) -> Vec<Value> {
 
 /// The counts of a LAG are the sums of its ports.
 fn lag_row(lag: &LagPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
-    let is_in = |port: usize| match lag.speaks_lacp {
+    let is_in = |port: usize| match lag.is_negotiated {
         true => in_lag(port, input).is_some_and(|state| state.lacp.state == "distributing"),
         false => input.ports.get(port).is_some_and(|state| state.up),
     };
@@ -200,7 +200,7 @@ fn member_rows(node: &Node<'_>, input: &MetricsInput<'_>) -> Vec<Value> {
     let name_of = |port: usize| input.translation.ports[port].name.as_str();
     let members = || {
         let of = |lag: &LagPlan| lag.ports.iter().map(|port| port.port).collect::<Vec<_>>();
-        let all = input.translation.lags.iter().filter(|lag| lag.speaks_lacp);
+        let all = input.translation.lags.iter().filter(|lag| lag.is_negotiated);
         all.flat_map(move |lag| of(lag).into_iter().map(move |port| (lag, port)))
     };
     unknown(node, "lag_names", &lags, |name| members().any(|(lag, _)| lag.name == name));
