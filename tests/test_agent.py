@@ -1,6 +1,7 @@
 """Runs of a server are processes of their own: what becomes of one that crashes, hangs or is killed, and of the others beside it."""
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -10,12 +11,14 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import BAD_INPUT, EAGRE, call, missing, need, pair, wait_until
+from lab import BAD_INPUT, EAGRE, LONG, call, missing, need, pair, wait_until
 from server import Server, rings
 from test_kill import left_over
 
 # How long an agent may say nothing, and how long it goes on without its server, s.
 SILENCE_S = LEASE_S = 10
+# Processes that are killed at random, in all.
+KILLS = 100 if LONG else 12
 GROUPS = (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup"))
 
 
@@ -308,36 +311,88 @@ def test_an_agent_without_server_or_broker_is_refused(lab):
     lab.eagre("agent", "--nats", "nats://127.0.0.1:1").refused(BAD_INPUT, "name the ports that controllers can use with --ports")
 
 
-def test_random_kills_lose_no_result(lab):
-    """Of agents and of the server: what was acknowledged stays, and nothing else does."""
-    chance = random.Random(35)
-    before = left_over()
-    server, known, seen = Server(lab), [], set()
-    for number in range(12):
-        runs = [server.start(profile=on(f"{number}{letter}", duration=chance.choice(["100ms", "600s"]))) for letter in "xyz"]
+class Killed:
+    """A server whose runs, and which itself, are killed at random, and what it has acknowledged. One of its runs has interfaces, with a namespace
+    of hosts, a TAP interface and XDP programs."""
+
+    def __init__(self, lab):
+        need("ip")
+        self.chance, self.tester = random.Random(35), lab.netns("tester")
+        self.lab, self.before = lab, left_over()
+        lab.veth(self.tester, "v0", self.tester, "v1")
+        self.links = self.interfaces()
+        self.server, self.kills = Server(lab, ns=self.tester), {"agents": 0, "servers": 0}
+        self.begun, self.results, self.seen = [], {}, set()
+
+    def interfaces(self):
+        """Names of all interfaces there, TAP interfaces among them."""
+        return sorted(link["ifname"] for link in json.loads(call("ip", "-n", self.tester.name, "-j", "link")))
+
+    def profile(self, letter, duration):
+        if letter != "x":
+            return on(letter, duration=duration)
+        ports = pair("afxdp:v0", "afxdp:v1")
+        ports["west"] |= {"ip": "10.0.0.1/24", "punt": {"match": "bgp"}}
+        ports["east"] |= {"ip": "10.0.0.2/24"}
+        stream = {"name": "s0", "from": "west", "to": "east", "rate": "1kpps", "packet": [{"ipv4": {"dst": "10.0.0.2"}}, "udp"]}
+        return {"ports": ports, "streams": [stream], "load": {"duration": duration, "drain": "200ms"}}
+
+    def kill_some(self):
+        """Starts runs, kills some of their processes at a random moment, or the server, and looks at what is left."""
+        server, chance = self.server, self.chance
+        runs = [server.start(profile=self.profile(letter, chance.choice(["100ms", "600s"]))) for letter in "xyz"]
+        self.begun += [run["id"] for run in runs]
         time.sleep(chance.uniform(0, 0.8))
-        all_of_it = server.agents()
-        seen |= set(all_of_it)
-        for pid in all_of_it:
+        agents = server.agents()
+        self.seen |= set(agents)
+        for pid in agents:
             if chance.random() < 0.5:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+                    self.kills["agents"] += 1
         for run in runs:
             answer = server.ask("GET", f"/api/v1/runs/{run['id']}/result")
             if answer.status == 200:
-                known.append((run["id"], answer.json()["streams"]["s0"]["tx"]))
+                self.results[run["id"]] = answer.json()["streams"]["s0"]["tx"]
         if chance.random() < 0.4:
+            self.kills["servers"] += 1
             server.process.kill()
             server.process.wait(10)
-            wait_until(lambda so_far=tuple(seen): all(is_gone(pid) for pid in so_far), "the end of agents", 5)
-            server = Server(lab, folder=server.folder)
+            wait_until(lambda: all(is_gone(pid) for pid in self.seen), "the end of agents", 10)
+            self.clean()
+            self.server = Server(self.lab, ns=self.tester, folder=server.folder)
         else:
             for run in runs:
                 server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
                 server.ended(run)
-    assert len(known) > 5
-    for run, tx in known:
-        (trial,) = server.get(f"/api/v1/results/{run}")["trials"]
-        assert trial["result"]["streams"]["s0"]["tx"] == tx
-    assert server.stop() == 0
-    assert all(is_gone(pid) for pid in seen) and left_over() == before
+            self.clean()
+
+    def clean(self):
+        """No run is active: nothing is left of any."""
+        wait_until(lambda: not any("xdp" in self.tester.link(end) for end in ("v0", "v1")), "the end of XDP programs", 10)
+        wait_until(lambda: self.interfaces() == self.links, "the end of TAP interfaces", 10)
+        wait_until(lambda: left_over() == self.before, "the end of what runs had", 10)
+
+    def check(self):
+        """What was acknowledged is in the store: runs that were begun, with an end, and results that were given."""
+        for run in self.begun:
+            kept = self.server.get(f"/api/v1/results/{run}")
+            assert kept["campaign"]["state"] in ("done", "failed", "stopped", "interrupted"), (run, kept["campaign"])
+            if run in self.results:
+                (trial,) = kept["trials"]
+                assert trial["result"]["streams"]["s0"]["tx"] == self.results[run]
+        assert self.server.stop() == 0
+        assert all(is_gone(pid) for pid in self.seen)
+        self.clean()
+
+
+def test_random_kills_leave_nothing_and_lose_no_result(lab):
+    """Of agents and of the server. `make soak` has a hundred."""
+    killed = Killed(lab)
+    for _ in range(3 * KILLS):
+        killed.kill_some()
+        if sum(killed.kills.values()) >= KILLS:
+            break
+    killed.check()
+    print(f"{killed.kills} killed, {len(killed.begun)} runs begun, {len(killed.results)} results given")
+    assert sum(killed.kills.values()) >= KILLS and len(killed.results) > KILLS // 3, (killed.kills, len(killed.results))

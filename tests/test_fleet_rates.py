@@ -127,13 +127,18 @@ def test_a_rate_changes_on_many_agents(lab):
     assert len(late(result)) < MANY / 2 and figures["late_s"] < LATE_OF_MANY_S, late(result)
 
 
+def to_port(port):
+    """Packets of IPv4 with a destination port of UDP."""
+    return lambda frame: len(frame) > 60 and frame[23] == 17 and frame[36:38] == port.to_bytes(2, "big")
+
+
 class Arrivals:
-    """When packets with a destination port of UDP arrive at an interface of a router, by the kernel."""
+    """When some packets of IPv4 arrive at an interface of a router, by the kernel."""
 
     TIMESTAMPS = 35
 
-    def __init__(self, router, interface, port):
-        self.times, self.over, self.port = [], threading.Event(), port
+    def __init__(self, router, interface, is_meant):
+        self.times, self.over, self.is_meant = [], threading.Event(), is_meant
         with inside(router):
             self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
             self.socket.setsockopt(socket.SOL_SOCKET, self.TIMESTAMPS, 1)
@@ -149,8 +154,7 @@ class Arrivals:
                 frame, more, _, address = self.socket.recvmsg(2048, 256)
             except TimeoutError:
                 continue
-            is_ours = len(frame) > 60 and frame[12:14] == b"\x08\x00" and frame[23] == 17 and frame[36:38] == self.port.to_bytes(2, "big")
-            if is_ours and address[2] != 4:
+            if frame[12:14] == b"\x08\x00" and self.is_meant(frame) and address[2] != 4:
                 ((_, _, data),) = [one for one in more if one[1] == self.TIMESTAMPS]
                 seconds, ns = struct.unpack("qq", data[:16])
                 self.times.append(seconds + ns / 1e9)
@@ -192,7 +196,7 @@ def test_two_machines_change_at_one_instant(lab):
 def seen_by_the_router(apart, server):
     """When each machine's packets began and changed their rate in a run, and its result."""
     before, after, seconds = 200, 1000, 5
-    arrivals = [Arrivals(apart.router.router, f"r{side}", port) for side, port in ((0, 7001), (1, 7002))]
+    arrivals = [Arrivals(apart.router.router, f"r{side}", to_port(port)) for side, port in ((0, 7001), (1, 7002))]
     try:
         run = server.start(profile=apart.profile(f"{before}pps", f"{seconds}s"))
         server.sends(run, 2 * before)

@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval at which pending replies are polled: control of a trial handles commands every 5 ms.
+/// Interval at which pending replies are polled: control of a trial handles commands within 5 ms.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Interval at which the lease is checked.
-const LEASE_EVERY: Duration = Duration::from_millis(50);
+/// Longest wait for something to do.
+const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Time for a trial to end once its server is gone.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -53,7 +53,12 @@ pub(crate) fn see_to(
     let mut awaited: BTreeMap<u64, PendingReply> = BTreeMap::new();
     let (mut renewed, mut gone) = (Instant::now(), None::<Instant>);
     loop {
-        match duties.recv_timeout(if awaited.is_empty() { LEASE_EVERY } else { LOOK_EVERY }) {
+        let deadline = match gone {
+            Some(gone) => GRACE.saturating_sub(gone.elapsed()),
+            None if stopped.reason().is_none() => lease.saturating_sub(renewed.elapsed()),
+            None => WAIT_MAX,
+        };
+        match duties.recv_timeout(deadline.min(if awaited.is_empty() { WAIT_MAX } else { LOOK_EVERY })) {
             Ok(Duty::Await { number, reply }) => drop(awaited.insert(number, reply)),
             Ok(Duty::Forget(number)) => drop(awaited.remove(&number)),
             Ok(Duty::Renew) => renewed = Instant::now(),
@@ -65,17 +70,21 @@ pub(crate) fn see_to(
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
+        if gone.is_some() {
+            // The reader has ended: there is nothing to wait for.
+            std::thread::sleep(LOOK_EVERY);
+        }
         awaited.retain(|number, reply| {
             let Some(reply) = reply.poll() else { return true };
             let reply = reply.map(Into::into).map_err(Into::into);
             outbox.send(FromAgent::Reply { number: *number, reply });
             false
         });
-        if renewed.elapsed() > lease && stopped.reason().is_none() {
+        if renewed.elapsed() >= lease && stopped.reason().is_none() {
             stopped.note(&format!("the server was silent for {} s", lease.as_secs()));
             control.stop();
         }
-        if gone.is_some_and(|gone| gone.elapsed() > GRACE) {
+        if gone.is_some_and(|gone| gone.elapsed() >= GRACE) {
             // A driver hangs, or a protocol takes its time; nobody waits for it.
             os::process::end_now(1);
         }

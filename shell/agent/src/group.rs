@@ -9,6 +9,9 @@
 //! Invariants: nothing is sent before all are ready. When one is lost, all others are ended at once, unless the profile lets them
 //! continue (`load.on_agent_loss`); then the result states what is missing. A load is never moved.
 
+mod clocks;
+mod live;
+
 use crate::child::Process;
 use crate::clocks::Comparison;
 use crate::control::{Control, Inbox, Request, Requests, Wanted, channel};
@@ -21,13 +24,13 @@ use crate::part::{FromPart, Peers, PortCard};
 use crate::process::{Attendant, Line, run_on};
 use crate::share::Columns;
 use crate::turns::{Turn, Turns};
-use ::clocks::{ErrorRange, Shortest};
-use api::{Latency, Live};
+use ::clocks::Shortest;
+use api::Live;
 use engine::{Command, CommandError, RawRow, RawTimes, Reply};
 use profile::Plan;
 use profile::plan::OnAgentLoss;
 use result::merge::Shares;
-use result::{AgentResult, IntervalDocument, LatencyResult, Named, ResultDocument, StreamResult};
+use result::{AgentResult, IntervalDocument, Named, ResultDocument};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
@@ -239,6 +242,8 @@ struct Group<'a> {
     /// The common start, by the controller's clock.
     start: Nanos,
     has_stopped: bool,
+    /// When all were to stop, since the start.
+    stop_at: Option<Nanos>,
     has_sent: bool,
     /// Which part failed first: the others were given up.
     failed: Option<usize>,
@@ -270,6 +275,7 @@ impl<'a> Group<'a> {
             has_started: false,
             start: Nanos::ZERO,
             has_stopped: false,
+            stop_at: None,
             has_sent: false,
             failed: None,
             live_tick: 0,
@@ -470,11 +476,15 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A command with its instant, and when it takes effect: `instant::timed`.
+    /// A command with its instant, and when it takes effect: `instant::timed`. One for one machine needs none.
     fn timed(&self, command: Command) -> (Command, Option<Nanos>) {
+        if matches!(&command, Command::Protocol(protocol) if protocol.change.port.is_some()) {
+            return (command, None);
+        }
         let start = self.has_started.then_some(self.start);
         let now = Nanos(os::clock::monotonic_ns());
-        instant::timed(command, instant::soonest(now, start, self.lead(LEAD_CHANGE_NS)))
+        let soonest = instant::soonest(now, start, self.lead(LEAD_CHANGE_NS));
+        instant::timed(command, soonest, self.has_started)
     }
 
     /// Gives each part the number of packets of the others.
@@ -504,12 +514,15 @@ impl<'a> Group<'a> {
                 return promise.keep(Ok(Reply::Done));
             }
         };
-        self.has_stopped |= command == Command::Stop;
+        if let Command::StopAt(at) = &command {
+            self.stop_at = Some(self.stop_at.map_or(*at, |other| other.min(*at)));
+        }
+        self.has_stopped |= matches!(command, Command::Stop | Command::StopAt(_));
         let port = match &command {
             Command::Ping(ping) => Some(&ping.port),
             Command::SetCapture(capture) => Some(&capture.port),
             Command::CountArrivals(arrivals) => Some(&arrivals.port),
-            Command::Protocol(change) => change.port.as_ref(),
+            Command::Protocol(protocol) => protocol.change.port.as_ref(),
             _ => None,
         };
         let owner = port.and_then(|port| self.shares.ports.get(port)).copied();
@@ -612,90 +625,6 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Notes the shortest delays between parts in an interval, each measured by the part that received.
-    fn note_delays(&mut self, taken: &[Option<(IntervalDocument, RawTimes)>]) {
-        for (name, (from, to)) in &self.shares.streams {
-            let Some(to) = to.filter(|to| to != from) else { continue };
-            let Some(Some((interval, _))) = taken.get(to) else { continue };
-            let delay = interval.streams.get(name).and_then(|row| row.latency_ns.as_ref());
-            if let Some(delay) = delay.filter(|delay| delay.samples > 0) {
-                let shortest = self.shortest.entry((*from, to)).or_default();
-                shortest.add(interval.at_s, interval.interval_s, delay.min as f64);
-            }
-        }
-    }
-
-    /// Live figures of all parts.
-    fn live(&self) -> Live {
-        let there = self.parts.iter().filter(|part| part.loss.is_none());
-        let parts: Vec<(&Part, &Live)> =
-            there.filter_map(|part| Some((part, &part.live.as_ref()?.0))).collect();
-        let losses = self.parts.iter().filter_map(|part| Some(part.loss.as_ref()?.reason().to_owned()));
-        let of = |index: usize| {
-            let part = self.parts.get(index)?;
-            Some((&part.live.as_ref()?.0, &part.columns))
-        };
-        let raw = RawRow::sum(self.parts.iter().filter_map(|part| part.live.as_ref()).map(|(_, raw)| raw));
-        let mut live = Live {
-            at_s: parts.iter().map(|(_, live)| live.at_s).fold(f64::MAX, f64::min),
-            interval_s: parts.iter().map(|(_, live)| live.interval_s).fold(0.0, f64::max),
-            draining: parts.iter().all(|(_, live)| live.draining),
-            latency: raw.latency().map(live_latency),
-            workers: parts.iter().flat_map(|(_, live)| live.workers.iter().copied()).collect(),
-            disturbances: parts
-                .iter()
-                .flat_map(|(part, live)| {
-                    live.disturbances.iter().map(|reason| format!("{}: {reason}", part.title))
-                })
-                .chain(losses)
-                .collect(),
-            ..Live::default()
-        };
-        for (index, part) in self.shares.ports.values().enumerate() {
-            let here = of(*part);
-            let ports = here.map(|(live, _)| &live.ports);
-            let index = place(here.map(|(_, columns)| &columns.ports), index);
-            let float = |get: fn(&api::LivePorts) -> &Vec<f64>| cell(ports.map(get), index);
-            let count = |get: fn(&api::LivePorts) -> &Vec<u64>| cell(ports.map(get), index);
-            live.ports.tx_pps.push(float(|ports| &ports.tx_pps));
-            live.ports.rx_pps.push(float(|ports| &ports.rx_pps));
-            live.ports.tx_bps_l1.push(float(|ports| &ports.tx_bps_l1));
-            live.ports.rx_bps_l1.push(float(|ports| &ports.rx_bps_l1));
-            live.ports.tx_packets.push(count(|ports| &ports.tx_packets));
-            live.ports.rx_packets.push(count(|ports| &ports.rx_packets));
-        }
-        for (index, (from, to)) in self.shares.streams.values().enumerate() {
-            let (there, here) = (of(*from), of(to.unwrap_or(*from)));
-            let [sent, got] = [there, here].map(|end| end.map(|(live, _)| &live.streams));
-            let [from, to] = [there, here].map(|end| place(end.map(|(_, columns)| &columns.streams), index));
-            let option = |get: fn(&api::LiveStreams) -> &Vec<Option<u64>>| cell(got.map(get), to);
-            let tx = cell(sent.map(|streams| &streams.tx), from);
-            let rx = option(|streams| &streams.rx);
-            live.streams.tx_pps.push(cell(sent.map(|streams| &streams.tx_pps), from));
-            live.streams.rx_pps.push(cell(got.map(|streams| &streams.rx_pps), to));
-            live.streams.tx.push(tx);
-            live.streams.rx.push(rx);
-            live.streams.lost.push(rx.map(|rx| tx.saturating_sub(rx)));
-            live.streams.latency_p50_ns.push(option(|streams| &streams.latency_p50_ns));
-            live.streams.latency_p99_ns.push(option(|streams| &streams.latency_p99_ns));
-            live.streams.latency_max_ns.push(option(|streams| &streams.latency_max_ns));
-        }
-        for (index, (client, server)) in self.shares.sessions.values().enumerate() {
-            let here = client.or(*server).and_then(of);
-            let all = here.map(|(live, _)| &live.sessions);
-            let index = place(here.map(|(_, columns)| &columns.sessions), index);
-            live.sessions.active.push(cell(all.map(|sessions| &sessions.active), index));
-            live.sessions.open_per_s.push(cell(all.map(|sessions| &sessions.open_per_s), index));
-            live.sessions
-                .transactions_per_s
-                .push(cell(all.map(|sessions| &sessions.transactions_per_s), index));
-            live.sessions.rx_bps_goodput.push(cell(all.map(|sessions| &sessions.rx_bps_goodput), index));
-            live.sessions.failed.push(cell(all.map(|sessions| &sessions.failed), index));
-            live.sessions.established.push(cell(all.map(|sessions| &sessions.established), index));
-        }
-        live
-    }
-
     fn full(&self) -> Full {
         let fulls: Vec<&Full> = self.parts.iter().filter_map(|part| part.full.as_ref()).collect();
         let raw = || fulls.iter().filter_map(|full| full.raw.as_deref());
@@ -751,12 +680,26 @@ impl<'a> Group<'a> {
             known.iter().zip(&documents).map(|(part, document)| agent(self.plan, part, document)).collect();
         let mut result = self.shares.result(&documents, groups(raw()).as_ref(), agents);
         self.tell_clocks(&mut result);
+        self.tell_late_stops(&known, &ends, &mut result);
         engine::judge_merged(self.plan, &mut result);
         let stopped = known
             .iter()
             .zip(&ends)
             .find_map(|(part, end)| Some(format!("{}: {}", part.title, end.as_ref()?.stopped.as_ref()?)));
         Ok(End::Run(Box::new(RunEnd { result, raw: None, stopped })))
+    }
+
+    /// Adds which machines got the order to stop too late.
+    fn tell_late_stops(&self, parts: &[Part], ends: &[Option<RunEnd>], result: &mut ResultDocument) {
+        let Some(at) = self.stop_at else { return };
+        for (part, end) in parts.iter().zip(ends) {
+            let late = end.as_ref().and_then(|end| instant::late_stop(at, &end.result));
+            let note = |late: Nanos| {
+                let (at_s, ms) = (at.as_secs_f64(), late.as_secs_f64() * 1e3);
+                format!("{}: the stop of {at_s:.3} s took effect {ms:.0} ms later by its clock", part.title)
+            };
+            result.verdict.notes.extend(late.map(note));
+        }
     }
 
     /// The end of a run of which a part failed.
@@ -770,93 +713,6 @@ impl<'a> Group<'a> {
             Some(Err(Lost { reason, is_cut_off })) => Err(Lost { reason: named(reason), is_cut_off }),
             _ => Err(Lost::failed(named("it did other work than it was given".to_owned()))),
         }
-    }
-
-    /// Adds how well delays between machines are known. Where test packets went both ways, their shortest delays are the better
-    /// comparison of the clocks, and delays are corrected by it.
-    fn tell_clocks(&self, result: &mut ResultDocument) {
-        let mut worst: Option<(u64, &'static str)> = None;
-        for (name, (from, to)) in &self.shares.streams {
-            let Some(to) = to.filter(|to| to != from) else { continue };
-            let Some(row) = result.streams.get_mut(name).filter(|row| row.latency_ns.is_some()) else {
-                continue;
-            };
-            let known = self.known(&result.agents, *from, to);
-            row.latency_uncertainty_ns = Some(known.uncertainty_ns);
-            row.latency_clock = Some(known.method.into());
-            correct(row, known.error_ns);
-            worst = worst.max(Some((known.uncertainty_ns, known.method)));
-        }
-        if let Some((ns, method)) = worst {
-            let how = match method {
-                "kernel" => "the time daemons of their kernels compare their clocks that well",
-                Comparison::PACKETS => "test packets that went both ways compare their clocks that well",
-                _ => "that is how well their clocks are compared",
-            };
-            result.verdict.notes.push(format!(
-                "one-way latency between machines is known within {}: {how}; round trips and loss do not depend on it",
-                Nanos(ns)
-            ));
-        }
-    }
-
-    /// The error of measured delays between two parts, by the best of the methods.
-    fn known(&self, agents: &[AgentResult], from: usize, to: usize) -> KnownError {
-        let of = |part: usize| {
-            agents.get(part).map_or((0, "shared"), |agent| (agent.uncertainty_ns, method(&agent.clock)))
-        };
-        let (one, other) = (of(from), of(to));
-        let uncertainty_ns = one.0.saturating_add(other.0);
-        let stated = KnownError { error_ns: 0, uncertainty_ns, method: one.max(other).1 };
-        let none = Shortest::default();
-        let way = |key: (usize, usize)| self.shortest.get(&key).unwrap_or(&none);
-        let bound = uncertainty_ns as f64;
-        let packets = ErrorRange::of(way((from, to)), way((to, from)))
-            .and_then(|range| range.within(ErrorRange { least_ns: -bound, most_ns: bound }));
-        let Some(packets) = packets else { return stated };
-        let better = packets.uncertainty_ns().ceil() as u64 + READING_NS;
-        if better >= uncertainty_ns {
-            return stated;
-        }
-        KnownError {
-            error_ns: packets.middle_ns().round() as i64,
-            uncertainty_ns: better,
-            method: Comparison::PACKETS,
-        }
-    }
-}
-
-/// The error of delays between two machines.
-struct KnownError {
-    /// As much too long they were measured, ns.
-    error_ns: i64,
-    /// Bound on the error of that, ns.
-    uncertainty_ns: u64,
-    method: &'static str,
-}
-
-/// A method's name.
-fn method(name: &str) -> &'static str {
-    ["exchange", "kernel"].into_iter().find(|known| *known == name).unwrap_or("shared")
-}
-
-/// Makes a stream's delays shorter by an error.
-fn correct(row: &mut StreamResult, error_ns: i64) {
-    let undisturbed = row.undisturbed.as_mut().and_then(|part| part.latency_ns.as_mut());
-    for delay in row.latency_ns.iter_mut().chain(undisturbed) {
-        let right = |ns: &mut u64| *ns = ns.saturating_add_signed(error_ns.saturating_neg());
-        right(&mut delay.min);
-        right(&mut delay.max);
-        delay.mean = (delay.mean - error_ns as f64).max(0.0);
-        let percentiles = [
-            &mut delay.p50,
-            &mut delay.p90,
-            &mut delay.p95,
-            &mut delay.p99,
-            &mut delay.p99_9,
-            &mut delay.p99_99,
-        ];
-        percentiles.into_iter().flatten().for_each(right);
     }
 }
 
@@ -880,27 +736,6 @@ fn groups<'a>(raw: impl Iterator<Item = &'a RawTimes>) -> Option<result::merge::
 /// A time in intervals of snapshots.
 fn ticks(at_s: f64) -> i64 {
     (at_s / TICK_S).round() as i64
-}
-
-/// The place of a row of the plan in the columns of a part.
-fn place(columns: Option<&Vec<Option<usize>>>, index: usize) -> Option<usize> {
-    *columns?.get(index)?
-}
-
-/// A figure; zero where there is none.
-fn cell<T: Copy + Default>(column: Option<&Vec<T>>, place: Option<usize>) -> T {
-    column.zip(place).and_then(|(column, place)| column.get(place)).copied().unwrap_or_default()
-}
-
-fn live_latency(result: LatencyResult) -> Latency {
-    Latency {
-        p50_ns: result.p50,
-        p90_ns: result.p90,
-        p95_ns: result.p95,
-        p99_ns: result.p99,
-        p99_9_ns: result.p99_9,
-        max_ns: result.max,
-    }
 }
 
 /// Ports, streams and sessions of each part.

@@ -8,8 +8,8 @@ use crate::source::Source;
 use api::{Live, Names, Neighbour, Point, WorkerLoad};
 use campaign::Part;
 use engine::{
-    ArrivalsCommand, CaptureCommand, Command, CommandError, EngineError, PingCommand, PingReply, RateCommand,
-    RawRow, RawTimes, RemoveCommand, Reply, Speed,
+    ArrivalsCommand, CaptureCommand, Command, CommandError, EngineError, PingCommand, PingReply,
+    ProtocolCommand, RateCommand, RawRow, RawTimes, RemoveCommand, Reply, Speed,
 };
 use methods::{Attributes, Timing};
 use result::{
@@ -22,7 +22,7 @@ use std::time::Duration;
 use units::{BitRate, Layer, Load, Nanos, Pps};
 
 /// Changes with every change of a message.
-const SEAM: u32 = 4;
+const SEAM: u32 = 5;
 
 /// Identity of an end. Both ends are one program in one version; another one is refused before it gets any data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -420,11 +420,12 @@ pub enum CommandMessage {
     CountArrivals { streams: Vec<String>, port: String, on: bool },
     SetCapture { port: String, on: bool },
     Ping(PingMessage),
-    Protocol(NewProtocolChange),
+    Protocol { change: NewProtocolChange, at_ns: Option<u64> },
     AskProtocols { routes: bool, limit: usize },
     StartAt { ns: u64 },
     OthersSent { sent: Vec<u64> },
     Stop,
+    StopAt { ns: u64 },
 }
 
 /// A ping, see `engine::PingCommand`.
@@ -457,11 +458,14 @@ impl CommandMessage {
             Command::Ping(PingCommand { port, host, from, to, attempts, timeout }) => {
                 Self::Ping(PingMessage { port, host, from, to, attempts, timeout_ns: timeout.0 })
             }
-            Command::Protocol(change) => Self::Protocol(change),
+            Command::Protocol(ProtocolCommand { change, at }) => {
+                Self::Protocol { change, at_ns: at.map(|at| at.0) }
+            }
             Command::AskProtocols { routes, limit } => Self::AskProtocols { routes, limit },
             Command::StartAt(at) => Self::StartAt { ns: at.0 },
             Command::OthersSent(sent) => Self::OthersSent { sent },
             Command::Stop => Self::Stop,
+            Command::StopAt(at) => Self::StopAt { ns: at.0 },
         })
     }
 
@@ -483,11 +487,14 @@ impl CommandMessage {
             Self::Ping(PingMessage { port, host, from, to, attempts, timeout_ns }) => {
                 Command::Ping(PingCommand { port, host, from, to, attempts, timeout: Nanos(timeout_ns) })
             }
-            Self::Protocol(change) => Command::Protocol(change),
+            Self::Protocol { change, at_ns } => {
+                Command::Protocol(ProtocolCommand { change, at: at_ns.map(Nanos) })
+            }
             Self::AskProtocols { routes, limit } => Command::AskProtocols { routes, limit },
             Self::StartAt { ns } => Command::StartAt(Nanos(ns)),
             Self::OthersSent { sent } => Command::OthersSent(sent),
             Self::Stop => Command::Stop,
+            Self::StopAt { ns } => Command::StopAt(Nanos(ns)),
         })
     }
 }
@@ -579,10 +586,11 @@ mod tests {
             attempts: 3,
             timeout: Nanos::from_millis(20),
         };
-        let protocol = |action| {
+        let protocol = |action, at| {
             let (peers, routes) = (vec!["a".to_owned()], vec!["b".to_owned()]);
             let change = NewProtocolChange { action, peers, routes, ..NewProtocolChange::default() };
-            Command::Protocol(NewProtocolChange { delay_s: Some(0.1), ..change })
+            let change = NewProtocolChange { delay_s: Some(0.1), ..change };
+            Command::Protocol(ProtocolCommand { change, at })
         };
         let commands = [
             rate(Speed::Share(400_000)),
@@ -599,12 +607,13 @@ mod tests {
             Command::CountArrivals(ArrivalsCommand { streams: Vec::new(), port: "p".to_owned(), on: true }),
             Command::SetCapture(CaptureCommand { port: "p".to_owned(), on: false }),
             Command::Ping(ping),
-            protocol(ProtocolAction::Restart),
-            protocol(ProtocolAction::Disable),
+            protocol(ProtocolAction::Restart, None),
+            protocol(ProtocolAction::Disable, Some(Nanos(u64::MAX))),
             Command::AskProtocols { routes: true, limit: usize::MAX },
             Command::StartAt(Nanos(u64::MAX)),
             Command::OthersSent(vec![0, u64::MAX]),
             Command::Stop,
+            Command::StopAt(Nanos(u64::MAX)),
         ];
         for command in commands {
             let message =

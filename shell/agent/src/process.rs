@@ -231,7 +231,7 @@ impl Agent {
                 return promise.keep(Ok(Reply::Done));
             }
             Wanted::Command(command) => {
-                if command == Command::Stop {
+                if matches!(command, Command::Stop | Command::StopAt(_)) {
                     self.stopping = self.stopping.or_else(|| Some(Instant::now()));
                     self.still_for = Duration::ZERO;
                 }

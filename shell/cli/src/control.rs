@@ -136,7 +136,7 @@ fn protocol(action: ProtocolAction, words: &[&str]) -> Result<Option<Command>, S
             _ => return Err(format!("'{word}' is not understood here; use port=NAME")),
         }
     }
-    Ok(Some(Command::Protocol(command)))
+    Ok(Some(Command::Protocol(command.into())))
 }
 
 fn parse(line: &str) -> Result<Option<Command>, String> {
@@ -210,16 +210,22 @@ mod tests {
         let change = |action, port: Option<&str>, peers: &[&str], routes: &[&str]| {
             let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
             let (peers, routes) = (owned(peers), owned(routes));
-            Ok(Some(Command::Protocol(NewProtocolChange {
-                action,
-                port: port.map(str::to_owned),
-                peers,
-                routes,
-                ..NewProtocolChange::default()
-            })))
+            Ok(Some(Command::Protocol(
+                NewProtocolChange {
+                    action,
+                    port: port.map(str::to_owned),
+                    peers,
+                    routes,
+                    ..NewProtocolChange::default()
+                }
+                .into(),
+            )))
         };
         let Ok(Some(Command::Protocol(restart))) = parse("restart delay=90s edge") else { panic!("refused") };
-        assert_eq!((restart.delay_s, &restart.peers[..]), (Some(90.0), &["edge".to_owned()][..]));
+        assert_eq!(
+            (restart.change.delay_s, &restart.change.peers[..]),
+            (Some(90.0), &["edge".to_owned()][..])
+        );
         assert!(parse("restart delay=2h").is_err_and(|why| why.contains("3600s at most")));
         assert!(parse("down delay=2s").is_err_and(|why| why.contains("not understood")));
         assert_eq!(parse("withdraw"), change(ProtocolAction::Withdraw, None, &[], &[]));
@@ -232,7 +238,7 @@ mod tests {
         assert_eq!(parse("restart edge"), change(ProtocolAction::Restart, None, &["edge"], &[]));
         assert_eq!(parse("release port=west"), change(ProtocolAction::Release, Some("west"), &[], &[]));
         let Ok(Some(Command::Protocol(set))) = parse("priority 50 edge") else { panic!("refused") };
-        assert_eq!((set.priority, &set.peers[..]), (Some(50), &["edge".to_owned()][..]));
+        assert_eq!((set.change.priority, &set.change.peers[..]), (Some(50), &["edge".to_owned()][..]));
         assert!(parse("priority high").is_err_and(|why| why.contains("from 1 to 254")));
         assert!(parse("renew west").is_err() && parse("up peer=edge").is_err());
         let Ok(Some(Command::Ping(one))) = parse("ping west 10.0.0.1 host=pppoe[3] attempts=5 timeout=20ms")

@@ -50,7 +50,8 @@ mod worker;
 
 pub use control::commands::{
     ArrivalsCommand, CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply,
-    PingCommand, PingReply, Promise, RateCommand, RemoveCommand, Reply, ReplyFuture, Speed, channel, promise,
+    PingCommand, PingReply, Promise, ProtocolCommand, RateCommand, RemoveCommand, Reply, ReplyFuture, Speed,
+    channel, promise,
 };
 pub use counts::interval::STREAMS_KEPT;
 pub use error::EngineError;

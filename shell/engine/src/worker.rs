@@ -437,7 +437,7 @@ impl<'a> Worker<'a> {
                 self.survey(&detour, now);
             }
             WorkerCommand::Survey(detour) => self.survey(&detour, now),
-            WorkerCommand::Stop => self.stop(now),
+            WorkerCommand::Stop(at) => self.stop(at.max(now.since(self.epoch))),
         }
     }
 
@@ -485,12 +485,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Sends nothing more that is not due by `now`.
-    fn stop(&mut self, now: Nanos) {
+    /// Sends nothing that is not due before `at`, since the start of traffic.
+    fn stop(&mut self, at: Nanos) {
         for sending in &mut self.sending {
-            sending.transmitter.stop(now.since(self.epoch));
+            sending.transmitter.stop(at);
         }
-        let at = now.since(self.epoch);
         self.flows_mut().for_each(|flows| flows.stop(at));
     }
 

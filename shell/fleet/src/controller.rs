@@ -111,8 +111,11 @@ impl Agents {
         lock(&self.known).remove(name);
     }
 
-    fn is_lost(&self, name: &str) -> bool {
-        lock(&self.known).get(name).is_none_or(Known::is_lost)
+    /// Time after which an agent is lost unless it renews its name; `None` if it is.
+    fn lost_in(&self, name: &str) -> Option<Duration> {
+        let known = lock(&self.known);
+        let known = known.get(name).filter(|known| !known.is_lost())?;
+        Some((TTL + MARGIN).saturating_sub(known.heard.elapsed()))
     }
 
     fn cards(&self) -> Vec<Card> {
@@ -417,8 +420,8 @@ impl Desk {
         ended: &Mutex<Option<Lost>>,
     ) {
         let lost = async {
-            while !self.agents.is_lost(agent) {
-                sleep(LOOK_EVERY).await;
+            while let Some(time) = self.agents.lost_in(agent) {
+                sleep(time.clamp(LOOK_EVERY, RENEW_EVERY)).await;
             }
             let seconds = TTL.as_secs();
             match self.client.connection_state() {

@@ -258,7 +258,7 @@ impl Agent {
     /// Stops all runs when the name has ended, by this machine's clock alone.
     async fn guard(self: Rc<Self>) {
         loop {
-            sleep(LOOK_EVERY).await;
+            sleep(TTL.saturating_sub(self.renewed.get().elapsed()).max(LOOK_EVERY)).await;
             if self.renewed.get().elapsed() > TTL {
                 self.cut_all("the agent could not renew its name at NATS");
             }

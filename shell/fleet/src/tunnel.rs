@@ -22,7 +22,7 @@ const WINDOW: u64 = 256;
 /// Parcels after which their arrival is confirmed.
 const CONFIRM_EVERY: u64 = 32;
 /// Time without a parcel after which those before are confirmed.
-const CONFIRM_TIME: Duration = Duration::from_millis(20);
+const CONFIRM_TIME: Duration = Duration::from_secs(1);
 /// Bytes in front of a parcel.
 const HEADER: usize = 9;
 

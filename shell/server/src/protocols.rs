@@ -20,7 +20,7 @@ impl RunJob {
         if wanted.delay_s.is_some_and(is_too_long) {
             return Err(Fault::value("delay_s", format!("expected 0 to {DELAY_MAX_S}")));
         }
-        let command = Command::Protocol(wanted.clone());
+        let command = Command::Protocol(wanted.clone().into());
         match self.asked(command).await? {
             Reply::Changed(changed) => Ok(ProtocolChange { changed }),
             _ => Err(Fault::machine("the engine did not report the changes".to_owned())),

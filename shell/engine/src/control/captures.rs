@@ -77,6 +77,11 @@ impl Captures {
         }
     }
 
+    /// Whether a switch is under way, whose end is to be looked for.
+    pub(crate) fn is_switching(&self) -> bool {
+        self.stopping.is_some()
+    }
+
     /// Why a capture ended unexpectedly, other than because of the disk: its result has that.
     pub(crate) fn failure(&self) -> Option<String> {
         let failed = self.writers.iter().find(|(_, writer)| writer.has_failed());

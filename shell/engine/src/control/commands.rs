@@ -9,8 +9,11 @@ use result::{NewProtocolChange, ProtocolAction, ProtocolStates};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::pin::Pin;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use units::{Load, Nanos, Pps};
 
 /// A command to a running trial.
@@ -31,7 +34,7 @@ pub enum Command {
     /// Send echo requests until one gets a reply. Not sent if the caller has gone.
     Ping(PingCommand),
     /// Change what hosts do by themselves: sessions, adjacencies and their routes, leases. Possible before traffic starts, too.
-    Protocol(NewProtocolChange),
+    Protocol(ProtocolCommand),
     /// Return the state of hosts' protocols, with or without the routes and link states that are kept of
     /// neighbours. Also before traffic starts.
     AskProtocols {
@@ -46,6 +49,8 @@ pub enum Command {
     OthersSent(Vec<u64>),
     /// End traffic, wait for late packets, and make the result.
     Stop,
+    /// The same at this time since traffic started: packets due before are sent.
+    StopAt(Nanos),
 }
 
 /// Streams for a running trial: a plan for the same ports, with the trial's seed and no traffic but streams. They begin
@@ -90,6 +95,22 @@ pub struct RateCommand {
     pub speed: Speed,
     /// Time since traffic started: the same on all machines of a run. `None` is as soon as all workers can have it.
     pub at: Option<Nanos>,
+}
+
+/// A change of what hosts do by themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProtocolCommand {
+    /// The change.
+    pub change: NewProtocolChange,
+    /// Time since traffic started: the same on all machines of a run. `None` is immediately.
+    pub at: Option<Nanos>,
+}
+
+impl From<NewProtocolChange> for ProtocolCommand {
+    /// Immediately.
+    fn from(change: NewProtocolChange) -> Self {
+        Self { change, at: None }
+    }
 }
 
 /// A rate, by itself or as a share of the profile's.
@@ -241,17 +262,50 @@ pub enum CommandError {
 /// Sends commands to a trial. Clones send to the same one.
 #[derive(Debug, Clone)]
 pub struct Control {
-    requests: mpsc::Sender<Request>,
+    messages: mpsc::Sender<Message>,
 }
 
 /// The commands a trial gets, in the order they were sent.
 #[derive(Debug)]
 pub struct Commands {
-    requests: mpsc::Receiver<Request>,
+    messages: mpsc::Receiver<Message>,
     /// Received and not yet carried out.
     waiting: VecDeque<Request>,
+    /// For those that have something to be seen to.
+    #[cfg(unix)]
+    ringer: Ringer,
+    /// Whether something has come since the last wait.
+    woken: bool,
     /// Whether one of them was [`Command::Stop`]; it holds for later trials too.
     stopped: bool,
+}
+
+/// Message to the thread that takes commands.
+#[derive(Debug)]
+enum Message {
+    Request(Request),
+    /// A [`Ringer`] was rung.
+    #[cfg(unix)]
+    Ring,
+}
+
+/// Ends the present wait for commands, or the next one. Clones do the same.
+#[cfg(unix)]
+#[derive(Debug, Clone)]
+pub(crate) struct Ringer {
+    messages: mpsc::Sender<Message>,
+    /// Whether a ring is on its way.
+    rung: Arc<AtomicBool>,
+}
+
+#[cfg(unix)]
+impl Ringer {
+    /// The thread that wakes sees all that the caller did before.
+    pub(crate) fn ring(&self) {
+        if !self.rung.swap(true, Ordering::AcqRel) {
+            let _ = self.messages.send(Message::Ring);
+        }
+    }
 }
 
 /// A reply that is still to come: await it, or block with [`PendingReply::wait`].
@@ -301,8 +355,16 @@ impl Promise {
 
 /// Both ends of the way commands take.
 pub fn channel() -> (Control, Commands) {
-    let (sender, requests) = mpsc::channel();
-    (Control { requests: sender }, Commands { requests, waiting: VecDeque::new(), stopped: false })
+    let (sender, messages) = mpsc::channel();
+    let commands = Commands {
+        messages,
+        waiting: VecDeque::new(),
+        #[cfg(unix)]
+        ringer: Ringer { messages: sender.clone(), rung: Arc::default() },
+        woken: false,
+        stopped: false,
+    };
+    (Control { messages: sender }, commands)
 }
 
 impl Control {
@@ -310,7 +372,7 @@ impl Control {
     pub fn request(&self, command: Command) -> PendingReply {
         let (promise, reply) = promise();
         // If the trial is gone, so is the promise.
-        let _ = self.requests.send(Request { command, promise });
+        let _ = self.messages.send(Message::Request(Request { command, promise }));
         reply
     }
 
@@ -324,6 +386,24 @@ impl Commands {
     /// For a trial without commands.
     pub fn none() -> Self {
         channel().1
+    }
+
+    /// A ringer for another thread, to end waits here.
+    #[cfg(unix)]
+    pub(crate) fn ringer(&self) -> Ringer {
+        self.ringer.clone()
+    }
+
+    /// Waits for `time` at most: until a command comes or a ringer is rung, unless that was so since the last wait.
+    pub(crate) fn wait(&mut self, time: Duration) {
+        self.receive();
+        if !self.woken
+            && !time.is_zero()
+            && let Ok(message) = self.messages.recv_timeout(time)
+        {
+            self.take_in(message);
+        }
+        self.woken = false;
     }
 
     /// Whether the trial is to stop.
@@ -363,13 +443,22 @@ impl Commands {
     }
 
     fn receive(&mut self) {
-        while let Ok(request) = self.requests.try_recv() {
-            if request.command == Command::Stop {
+        while let Ok(message) = self.messages.try_recv() {
+            self.take_in(message);
+        }
+    }
+
+    fn take_in(&mut self, message: Message) {
+        self.woken = true;
+        match message {
+            // A ring from here on is noticed again.
+            #[cfg(unix)]
+            Message::Ring => drop(self.ringer.rung.swap(false, Ordering::AcqRel)),
+            Message::Request(request) if request.command == Command::Stop => {
                 self.stopped = true;
                 request.answer(Ok(Reply::Done));
-            } else {
-                self.waiting.push_back(request);
             }
+            Message::Request(request) => self.waiting.push_back(request),
         }
     }
 }
@@ -429,6 +518,7 @@ impl Future for ReplyFuture {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     fn capture(port: &str) -> Command {
         Command::SetCapture(CaptureCommand { port: port.to_owned(), on: false })
@@ -452,6 +542,37 @@ mod tests {
         assert_eq!(ping.wait(), Err(CommandError::Ended));
         drop(commands);
         assert_eq!(control.request(Command::Stop).wait(), Err(CommandError::Ended));
+    }
+
+    #[test]
+    fn a_wait_ends_with_what_comes() {
+        let long = Duration::from_secs(60);
+        let begun = Instant::now();
+        let (control, mut commands) = channel();
+        // Before the wait, and also if it was looked at since.
+        drop(control.request(capture("west")));
+        commands.wait(long);
+        let ringer = commands.ringer();
+        ringer.ring();
+        ringer.ring();
+        assert_eq!(commands.take().len(), 1);
+        commands.wait(long);
+        // One ring is one wake.
+        let ended = Instant::now();
+        commands.wait(Duration::from_millis(20));
+        assert!(ended.elapsed() >= Duration::from_millis(20));
+        // During it.
+        let late = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            ringer.ring();
+            std::thread::sleep(Duration::from_millis(20));
+            drop(control.request(Command::Stop));
+        });
+        commands.wait(long);
+        assert!(!commands.stopped);
+        commands.wait(long);
+        assert!(commands.stopped && begun.elapsed() < long / 2);
+        late.join().unwrap();
     }
 
     #[test]

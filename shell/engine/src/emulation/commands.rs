@@ -12,7 +12,7 @@ impl Emulation {
         let ports = &mut self.ports;
         let answer = match &request.command {
             Command::Protocol(command) => {
-                change(ports, now, command).map(Reply::Changed).map_err(CommandError::Refused)
+                change(ports, now, &command.change).map(Reply::Changed).map_err(CommandError::Refused)
             }
             Command::AskProtocols { routes, limit } => {
                 Ok(Reply::Protocols(Box::new(states(ports, now, *routes, *limit))))

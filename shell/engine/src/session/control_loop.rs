@@ -4,7 +4,7 @@
 use super::collector::Collector;
 use super::start::{how_written, refuse_too_large};
 use crate::control::captures::Captures;
-use crate::control::commands::{Command, CommandError, Commands};
+use crate::control::commands::{Command, CommandError, Commands, ProtocolCommand, Request};
 use crate::control::neighbours::Neighbours;
 use crate::control::pings::Pings;
 use crate::emulation::Emulation;
@@ -34,8 +34,9 @@ const GATHER_EVERY_MAX: Nanos = Nanos::from_secs(5);
 
 /// The workers of a running trial, on separate threads or in turn on this one.
 pub(super) trait Workers {
-    /// Runs workers for a while; returns the time: `due` at most, or `end` with all done that was to do by then.
-    fn run_until(&mut self, due: Nanos, end: Nanos) -> Nanos;
+    /// Runs workers for a while; returns the time: `due` at most, or `end` with all done that was to do by then. On real time
+    /// sooner: at `look`, for a command, or when a worker has something to be seen to.
+    fn run_until(&mut self, due: Nanos, end: Nanos, look: Nanos, commands: &mut Commands) -> Nanos;
 
     /// Tells all workers something.
     fn tell(&mut self, command: &WorkerCommand);
@@ -91,6 +92,10 @@ pub(super) struct ControlLoop<'c, 't> {
     pub(super) leaving: Vec<Removal>,
     /// Rates of sessions that change later: workers take turns back once they know of a change.
     pub(super) scaling: Vec<SessionStep>,
+    /// Changes of hosts' protocols at an instant that is to come.
+    pub(super) later: Vec<(Nanos, Request)>,
+    /// When traffic is to be stopped.
+    pub(super) stops: Option<Nanos>,
     pub(super) commands: &'c mut Commands,
     pub(super) emulation: &'c mut Emulation,
     pub(super) observer: &'c mut dyn TrialObserver,
@@ -130,7 +135,9 @@ impl ControlLoop<'_, '_> {
             let due = pings.next_due().min(neighbours.next_due()).min(self.emulation.next_due());
             let due = due.min(ahead(leaves, LEAVE_LEAD)).min(ahead(scales, RATE_LEAD));
             let due = due.min(progress.next_snapshot).min(gather).min(self.collector.next_cut());
-            now = workers.run_until(due, drained.min(given_up));
+            let due = due.min(self.next_later());
+            now =
+                workers.run_until(due, drained.min(given_up), self.next_look(now, &progress), self.commands);
             let sends = progress.sent.is_none() && progress.stopped.is_none();
             self.carry_out(now, workers, (&mut pings, &mut neighbours), sends);
             // Setting counters to zero takes a while.
@@ -143,10 +150,13 @@ impl ControlLoop<'_, '_> {
             }
             if self.commands.is_stopped() && progress.stopped.is_none() {
                 progress.stopped = Some(now);
-                workers.tell(&WorkerCommand::Stop);
+                workers.tell(&WorkerCommand::Stop(Nanos::ZERO));
             }
+            // Workers know of it already.
+            progress.stopped = progress.stopped.or(self.stops.take_if(|at| now >= *at));
+            let may_end = self.stops.is_none_or(|at| at >= self.plan_end()) && self.collector.may_end(now);
             if progress.sent.is_none()
-                && (progress.stopped.is_some() || self.collector.may_end(now))
+                && (progress.stopped.is_some() || may_end)
                 && !workers.is_sending()
                 && self.all_parts_sent(now, workers, &mut progress)
             {
@@ -237,13 +247,23 @@ impl ControlLoop<'_, '_> {
                 }
                 Command::SetCapture(_) => captures.push_back(request),
                 Command::Ping(_) => pings.request(request, &self.collector.trial.known, self.emulation),
+                Command::Protocol(ProtocolCommand { at: Some(at), .. }) => {
+                    self.later.push((self.collector.epoch.saturating_add(*at), request));
+                }
                 Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
                 Command::OthersSent(sent) => {
                     self.collector.others_sent = Some(sent.clone());
                     request.conclude(Ok(()));
                 }
+                Command::StopAt(at) => {
+                    self.stop_at(now, *at, workers);
+                    request.conclude(Ok(()));
+                }
                 Command::StartAt(_) | Command::Stop => request.conclude(Ok(())),
             }
+        }
+        for (_, request) in self.later.extract_if(.., |(at, _)| *at <= now) {
+            self.emulation.carry_out(now, request);
         }
         let soon = now.since(self.collector.epoch) + LEAVE_LEAD;
         for removal in self.leaving.extract_if(.., |removal| removal.at <= soon) {
@@ -266,6 +286,32 @@ impl ControlLoop<'_, '_> {
         for command in pings.turn(now, events) {
             workers.tell(&command);
         }
+    }
+
+    /// When a change of hosts' protocols, or the stop, is due.
+    fn next_later(&self) -> Nanos {
+        self.later.iter().map(|(at, _)| *at).chain(self.stops).min().unwrap_or(Nanos::MAX)
+    }
+
+    /// Time of the next look at states whose changes wake no thread.
+    fn next_look(&self, now: Nanos, progress: &Progress) -> Nanos {
+        if progress.sent.is_some() || self.captures.is_switching() {
+            return now;
+        }
+        Some(self.plan_end()).filter(|end| now < *end).unwrap_or(Nanos::MAX)
+    }
+
+    /// When traffic ends by the plan.
+    fn plan_end(&self) -> Nanos {
+        self.collector.epoch.saturating_add(self.collector.trial.plan.duration)
+    }
+
+    /// Stops traffic at a time since its start, or now if that is over.
+    fn stop_at(&mut self, now: Nanos, at: Nanos, workers: &mut impl Workers) {
+        let epoch = self.collector.epoch;
+        let at = epoch.saturating_add(at).max(now);
+        workers.tell(&WorkerCommand::Stop(at.since(epoch)));
+        self.stops = Some(self.stops.map_or(at, |other| other.min(at)));
     }
 
     /// Sets counters to zero.

@@ -14,6 +14,7 @@ use neighbour::Resolver;
 use port::{BURST, Clock};
 use profile::Plan;
 use std::net::IpAddr;
+use std::time::Duration;
 use units::Nanos;
 use wire::signature::Mark;
 
@@ -21,6 +22,11 @@ use wire::signature::Mark;
 const RESOLVE_S: u64 = 5;
 /// Time that is left for it once the run is stopped: neighbours that reply at all do so at once, and then there is a result.
 const STOPPED_WAIT: Nanos = Nanos::from_secs(1);
+
+/// Looks at ports without a frame after which a part of a run that waits for the others rests between them: many may wait on one machine.
+const RESTLESS: u32 = 200;
+/// Longest such rest: frames of other machines wait that long.
+const REST: Nanos = Nanos::from_millis(10);
 
 /// Resolves neighbours and, with them, the plan. One that is `attended` and only listens continues without a reply.
 /// `idle` passes time until there may be something new.
@@ -116,7 +122,7 @@ fn resolve<C: Clock>(
     idle: &dyn Fn(Nanos),
 ) -> Result<(), EngineError> {
     let mut deadline = clock.now() + Nanos::from_secs(RESOLVE_S);
-    let mut is_stopped = false;
+    let (mut is_stopped, mut quiet) = (false, 0u32);
     for port in &mut rig.ports {
         port.queues.tx.iter_mut().take(1).try_for_each(|q| q.attach())?;
         port.queues.rx.iter_mut().try_for_each(|q| q.attach())?;
@@ -142,6 +148,7 @@ fn resolve<C: Clock>(
         if is_done && may_end(commands) {
             return Ok(());
         }
+        quiet = if is_done { quiet.saturating_add(1) } else { 0 };
         let mut due = emulation.poll(now).into_iter();
         let ports = rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut()).zip(tunnels.iter_mut());
         for (index, (((port, hosts), resolver), tunnels)) in ports.enumerate() {
@@ -157,6 +164,7 @@ fn resolve<C: Clock>(
             for queue in &mut port.queues.rx {
                 let mut entry = entries.next();
                 Receiver::new(queue.as_mut(), 0, Mark::of_run(0), 0).listen(|frame, is_unfinished| {
+                    quiet = 0;
                     if let Some(answer) = tunnels.take(frame) {
                         frames.extend(answer);
                         return;
@@ -170,6 +178,7 @@ fn resolve<C: Clock>(
                 });
             }
             frames.extend(exit.into_iter().flat_map(|exit| std::iter::from_fn(|| exit.pop()).take(BURST)));
+            quiet = if frames.is_empty() { quiet } else { 0 };
             if let Some(queue) = port.queues.tx.first_mut() {
                 port.outlet.send(now, queue.as_mut(), &mut frames);
             }
@@ -177,6 +186,10 @@ fn resolve<C: Clock>(
         let hosts_due = emulation.next_due().max(now + Nanos::from_millis(1));
         let next = if waits { now } else { next.min(deadline).min(hosts_due) };
         let is_free = rig.ports.iter().all(|port| port.outlet.is_free());
+        if is_done && is_free && quiet > RESTLESS {
+            commands.wait(Duration::from_nanos(hosts_due.since(now).min(REST).0));
+            continue;
+        }
         idle(next.max(if is_free { Nanos(now.0 + 1) } else { now + Nanos::from_millis(1) }));
     }
 }

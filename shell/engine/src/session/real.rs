@@ -5,7 +5,7 @@ use super::control_loop::{ControlLoop, Workers};
 use super::machine::{MachineWatcher, TrialThreads};
 use super::start::{LEAD, workers};
 use crate::containment::{contain, reason};
-use crate::control::commands::Commands;
+use crate::control::commands::{Commands, Ringer};
 use crate::counts::interval::Interval;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
@@ -23,13 +23,18 @@ use port::Clock;
 use profile::plan::Polling;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread::Thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use units::Nanos;
 
 /// From the moment workers get a common start to that start: on a busy machine each waits for its core first.
 const START_LEAD: Nanos = Nanos::from_millis(200);
-/// Time from one turn of control to the next.
-const CONTROL_TURN: Duration = Duration::from_millis(5);
+/// Least time from one turn of control to the next: commands wait that long at most.
+const CONTROL_TURN: Nanos = Nanos::from_millis(5);
+/// Most: captures that failed are noticed after that.
+const CONTROL_REST: Nanos = Nanos::from_millis(100);
+/// Longest rest before another look for a report.
+const LOOK_FOR_REPORT: Duration = Duration::from_millis(10);
 
 /// Time from informing workers that counters are to be set to zero to that instant, at first and at last.
 const CUT_LEAD: Nanos = Nanos::from_millis(5);
@@ -128,6 +133,7 @@ pub(super) fn run<'a>(
                 failed: failed.clone(),
                 inexact: inexact.clone(),
                 bell: bell.clone(),
+                control: ControlBell { ringer: commands.ringer(), thread: std::thread::current() },
             };
             let start = Start { number, core, priority, ready };
             let shared = shared.clone();
@@ -161,7 +167,7 @@ pub(super) fn run<'a>(
         if let Some(start) = trial.start {
             let begins = Nanos(start.0.saturating_sub(START_LEAD.0));
             while clock.now() < begins && !commands.is_stopped() {
-                std::thread::sleep(Duration::from_nanos(begins.since(clock.now()).0).min(CONTROL_TURN));
+                commands.wait(Duration::from_nanos(begins.since(clock.now()).0));
             }
         }
         let soonest = clock.now() + LEAD;
@@ -185,6 +191,8 @@ pub(super) fn run<'a>(
             senders,
             leaving: Vec::new(),
             scaling: Vec::new(),
+            later: Vec::new(),
+            stops: None,
             commands,
             emulation,
             observer,
@@ -229,6 +237,40 @@ struct Ends {
     failed: Arc<AtomicBool>,
     inexact: Arc<AtomicBool>,
     bell: Bell,
+    /// The last field: the others are dropped before it rings.
+    control: ControlBell,
+}
+
+impl Ends {
+    fn report(&mut self, counted: Box<Interval>) {
+        let _ = self.reports.push(counted);
+        self.control.report();
+    }
+}
+
+/// Wakes control; also once it is dropped, when the worker is gone.
+struct ControlBell {
+    ringer: Ringer,
+    thread: Thread,
+}
+
+impl ControlBell {
+    /// Something has come that the next turn of control sees to.
+    fn ring(&self) {
+        self.ringer.ring();
+    }
+
+    /// A report is there that control waits for.
+    fn report(&self) {
+        self.thread.unpark();
+    }
+}
+
+impl Drop for ControlBell {
+    fn drop(&mut self) {
+        self.ring();
+        self.report();
+    }
 }
 
 /// Priority that workers request.
@@ -332,6 +374,7 @@ fn work(
         // What it counted until then is handed over.
         Err(why) => {
             ends.failed.store(true, Ordering::Release);
+            ends.control.ring();
             (until_finish(&mut ends).ok_or_else(|| EngineError::Failed(why.clone()))?, Some(why))
         }
     };
@@ -346,7 +389,7 @@ fn until_finish(ends: &mut Ends) -> Option<Box<Interval>> {
     loop {
         match ends.messages.pop() {
             Ok(Message::Swap(empty) | Message::Add(_, empty) | Message::Cut(_, empty)) => {
-                let _ = ends.reports.push(empty);
+                ends.report(empty);
             }
             Ok(Message::Apply(_)) => {}
             Ok(Message::Finish(empty)) => return Some(empty),
@@ -370,15 +413,21 @@ fn turns(
         if was_sending && worker.is_done_sending() {
             was_sending = false;
             sending.fetch_sub(1, Ordering::Release);
+            ends.control.ring();
         }
         if let Some((counted, is_exact)) = worker.take_cut() {
             ends.inexact.store(!is_exact, Ordering::Release);
-            let _ = ends.reports.push(counted);
+            ends.report(counted);
         }
         if worker.overhears() {
-            let full = |event| ends.host_events.push(event).err().map(|rtrb::PushError::Full(event)| event);
-            let lost: Vec<HostEvent> = worker.host_events().filter_map(full).collect();
-            worker.count_lost(&lost);
+            let events: Vec<HostEvent> = worker.host_events().collect();
+            if !events.is_empty() {
+                let full =
+                    |event| ends.host_events.push(event).err().map(|rtrb::PushError::Full(event)| event);
+                let lost: Vec<HostEvent> = events.into_iter().filter_map(full).collect();
+                worker.count_lost(&lost);
+                ends.control.ring();
+            }
         }
         match ends.messages.pop() {
             Err(_) if ends.messages.is_abandoned() => return None,
@@ -392,10 +441,10 @@ fn turns(
             }
             Ok(Message::Swap(empty)) => {
                 // There is room: control sends no second request before the first is answered.
-                let _ = ends.reports.push(worker.swap(empty));
+                ends.report(worker.swap(empty));
             }
             Ok(Message::Add(addition, empty)) => {
-                let _ = ends.reports.push(worker.add(addition, empty));
+                ends.report(worker.add(addition, empty));
                 // Control has counted it as sending already.
                 if was_sending {
                     sending.fetch_sub(1, Ordering::Release);
@@ -435,15 +484,20 @@ impl Threads<'_> {
                 if line.reports.is_abandoned() || self.clock.now() > patience {
                     break;
                 }
-                std::thread::sleep(Duration::from_micros(50));
+                std::thread::park_timeout(LOOK_FOR_REPORT);
             }
         }
     }
 }
 
 impl Workers for Threads<'_> {
-    fn run_until(&mut self, _: Nanos, _: Nanos) -> Nanos {
-        std::thread::sleep(CONTROL_TURN);
+    /// Rests until there is something to do.
+    fn run_until(&mut self, due: Nanos, end: Nanos, look: Nanos, commands: &mut Commands) -> Nanos {
+        let time = |nanos: Nanos| Duration::from_nanos(nanos.0);
+        let begun = self.clock.now();
+        let rest = due.min(end).min(look).since(begun);
+        commands.wait(time(rest.clamp(CONTROL_TURN, CONTROL_REST)));
+        std::thread::sleep(time(begun.saturating_add(CONTROL_TURN).since(self.clock.now())));
         self.clock.now()
     }
 

@@ -38,6 +38,8 @@ pub(super) fn run<'a, V: VirtualClock>(
         senders,
         leaving: Vec::new(),
         scaling: Vec::new(),
+        later: Vec::new(),
+        stops: None,
         commands,
         emulation,
         observer,
@@ -57,8 +59,9 @@ struct Turns<'a, V> {
     idle: bool,
 }
 
-impl<V: VirtualClock> Workers for Turns<'_, V> {
-    fn run_until(&mut self, due: Nanos, end: Nanos) -> Nanos {
+impl<V: VirtualClock> Turns<'_, V> {
+    /// Runs workers until `due` at most, or `end` with all done that was to do by then.
+    fn pass(&mut self, due: Nanos, end: Nanos) -> Nanos {
         if self.idle {
             let own = self.workers.iter().map(Worker::next_due).min().unwrap_or(Nanos::MAX);
             self.clock.advance(own.min(due).min(end));
@@ -74,6 +77,12 @@ impl<V: VirtualClock> Workers for Turns<'_, V> {
                 return now;
             }
         }
+    }
+}
+
+impl<V: VirtualClock> Workers for Turns<'_, V> {
+    fn run_until(&mut self, due: Nanos, end: Nanos, _: Nanos, _: &mut Commands) -> Nanos {
+        self.pass(due, end)
     }
 
     fn tell(&mut self, command: &WorkerCommand) {
@@ -115,7 +124,7 @@ impl<V: VirtualClock> Workers for Turns<'_, V> {
         let at = now.saturating_add(Nanos(1));
         self.workers.iter_mut().for_each(|worker| worker.cut(at, collector.empty(), now));
         while self.clock.now() < at {
-            self.run_until(at, at);
+            self.pass(at, at);
         }
         let mut are_exact = true;
         for (index, worker) in self.workers.iter_mut().enumerate() {

@@ -37,8 +37,8 @@ pub(crate) enum WorkerCommand {
     Follow(Arc<Detour>),
     /// Report another one.
     Survey(Arc<Detour>),
-    /// Send nothing that is not due yet.
-    Stop,
+    /// Send nothing that is due at this time of the schedule, or at the time when a worker knows of it if that is later, or after it.
+    Stop(Nanos),
 }
 
 /// Another rate for some streams.

@@ -1,0 +1,109 @@
+"""The stop of a run on many machines, and commands to hosts' protocols: all carry them out at one instant."""
+
+import re
+
+import pytest
+from broker import newer, program
+from test_fleet import Apart
+from test_fleet_rates import APART_S, BEFORE, FEW, RUNS, Agents, Arrivals, to_port
+
+LATE_NOTE = re.compile(r"^agent '(\w+)': the stop of [\d.]+ s took effect (\d+) ms later by its clock$")
+# Protocol number of VRRP, and the least time between two advertisements of one router, s.
+VRRP, ADVERTISE_S = 112, 1
+
+
+def late(result):
+    """Machines that had the order too late, by the notes of the result."""
+    return {found[1] for note in result["verdict"].get("notes", []) if (found := LATE_NOTE.match(note))}
+
+
+def stopped(server, run, timeout=60):
+    """The result of a run that is stopped now."""
+    assert server.ask("POST", f"/api/v1/runs/{run['id']}/stop").status in (200, 202, 204)
+    over = server.ended(run, timeout)
+    assert over["state"] == "stopped", over
+    return server.get(f"/api/v1/runs/{run['id']}/result")
+
+
+def attempts(run_one):
+    """What a run without a machine that is late has, of several."""
+    for _ in range(RUNS):
+        seen, result = run_one()
+        if not late(result):
+            return seen, result
+    pytest.fail(f"in each of {RUNS} runs a machine was late: {late(result)}")
+
+
+@pytest.mark.parametrize("server", [program, newer], ids=["debian", "newer"])
+def test_all_agents_stop_at_one_instant(lab, server):
+    """Each has sent what was due until then, to the packet."""
+    agents = Agents(lab, FEW, server())
+
+    def run_one():
+        run = agents.run()
+        agents.server.sends(run, 2 * BEFORE)
+        return None, stopped(agents.server, run)
+
+    _, result = attempts(run_one)
+    due = {name: stream["tx"] + (result["ports"][f"{name}-a"].get("tx_unsent") or 0) for name, stream in result["streams"].items()}
+    expected = BEFORE * result["duration_s"]
+    assert list(due) == agents.names and result["interrupted"]
+    assert all(abs(count - expected) <= 1 for count in due.values()), (expected, due)
+    assert all(stream["lost"] == 0 for stream in result["streams"].values()), result["streams"]
+
+
+def test_two_machines_stop_at_one_instant(lab):
+    """A router sees it by a clock that is neither of theirs, of which one is 100 ms ahead."""
+    apart = Apart(lab)
+    server, rate = apart.begin("--clock-offset=100000000"), 1000
+
+    def run_one():
+        arrivals = [Arrivals(apart.router.router, f"r{side}", to_port(port)) for side, port in ((0, 7001), (1, 7002))]
+        try:
+            run = server.start(profile=apart.profile(f"{rate}pps", "60s"))
+            server.sends(run, rate)
+            result = stopped(server, run)
+        finally:
+            [one.end() for one in arrivals]
+        return [one.times for one in arrivals], result
+
+    times, result = attempts(run_one)
+    sent = [stream["tx"] for stream in result["streams"].values()]
+    assert [len(one) for one in times] == sent and result["interrupted"], (sent, result["streams"])
+    unsent = [port.get("tx_unsent") or 0 for port in result["ports"].values()]
+    assert all(abs(count + left - rate * result["duration_s"]) <= 1 for count, left in zip(sent, unsent, strict=True)), (sent, unsent, result["duration_s"])
+    ends = [one[-1] for one in times]
+    print(f"last packets {abs(ends[1] - ends[0]) * 1e6:.0f} µs apart, after {result['duration_s']:.3f} s")
+    error_s = max(agent.get("start_error_ns") or 0 for agent in result["agents"]) / 1e9
+    assert abs(ends[1] - ends[0]) < APART_S + error_s, (ends, error_s)
+
+
+def test_two_machines_change_protocols_at_one_instant(lab):
+    """Virtual routers of both resign: an advertisement of priority 0 leaves at each."""
+    apart = Apart(lab)
+    server, ports = apart.begin("--clock-offset=100000000"), apart.ports()
+    for number, name in enumerate(["west", "east"]):
+        ports[name]["vrrp"] = {"routers": [{"vrid": 20 + number, "addresses": [f"10.0.{number}.9"], "priority": 200}]}
+    run = server.start(profile=apart.profile("100pps", "60s") | {"ports": ports})
+    server.sends(run, 10)
+    url, apart_s = f"/api/v1/runs/{run['id']}/protocols", []
+    for _ in range(RUNS):
+        resigns = [Arrivals(apart.router.router, f"r{side}", lambda frame: frame[23] == VRRP and frame[36] == 0) for side in (0, 1)]
+        try:
+            reply = server.ask("POST", url, {"action": "down"})
+            assert (reply.status, reply.json()) == (200, {"changed": 2}), reply
+        finally:
+            [one.end() for one in resigns]
+        # The reply comes after the instant.
+        (west,), (east,) = (one.times for one in resigns)
+        apart_s.append(abs(east - west))
+        assert server.ask("POST", url, {"action": "up"}).json() == {"changed": 2}
+        if apart_s[-1] < APART_S:
+            break
+    print(f"resignations {min(apart_s) * 1e6:.0f} µs apart")
+    # One after the other, they would be as far apart as the controller's messages and both machines' turns.
+    assert min(apart_s) < APART_S, apart_s
+    # For one port alone there is nothing to be in step with.
+    assert server.ask("POST", url, {"action": "down", "port": "west"}).json() == {"changed": 1}
+    assert server.ask("POST", url, {"action": "withdraw"}).status == 409
+    assert stopped(server, run)["interrupted"]
