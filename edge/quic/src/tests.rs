@@ -183,6 +183,26 @@ fn datagrams_arrive_as_they_were_sent_and_only_where_they_are_taken() {
     }
 }
 
+/// A client has room for a few requests at first, which cost a server memory, and for many once it uses them.
+#[test]
+fn a_busy_client_may_open_more_streams() {
+    let mut world = World::new(&plan("h3"), &plan("h3"), |_| false);
+    world.run(Nanos::from_secs(1));
+    let opened = |world: &mut World| {
+        let streams: Vec<u64> = std::iter::from_fn(|| world.client.open(true)).collect();
+        for stream in &streams {
+            assert_eq!(world.client.send(*stream, b"a request"), Some(9));
+        }
+        world.run(Nanos::from_secs(1));
+        streams.len()
+    };
+    assert_eq!([opened(&mut world), opened(&mut world), opened(&mut world)], [100, 924, 0]);
+    assert!(world.client_events.contains(&QuicEvent::Available));
+    // The server has seen all of them.
+    let last = QuicEvent::Readable(1_023 * 4);
+    assert!(world.server_events.contains(&last));
+}
+
 fn transfer(lost: fn(usize) -> bool) -> World {
     let mut world = World::new(&plan("h3"), &plan("h3"), lost);
     world.run(Nanos::from_secs(3));
