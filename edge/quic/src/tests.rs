@@ -19,6 +19,7 @@ fn plan(alpn: &str) -> TlsPlan {
             resumption: None,
             identity: None,
             verify: TlsVerify::Off,
+            key_share_reuse: None,
         },
         server: TlsServer {
             identity: ServerIdentity::Generated { names: vec!["a.test".to_owned()], key: KeyKind::EcdsaP256 },
