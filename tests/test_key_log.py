@@ -16,7 +16,7 @@ OF_13 = {
 }
 
 
-def play(lab, tls, version=1.1, command="sim", arguments=()):
+def play(lab, tls, version=1.1, command="sim", arguments=(), count=3):
     entry = {
         "name": "web",
         "client": {"port": "west"},
@@ -24,7 +24,7 @@ def play(lab, tls, version=1.1, command="sim", arguments=()):
         "app": {"http": {"path": "/tide", "version": version}},
         "tls": tls,
         "open": "100/s",
-        "count": 3,
+        "count": count,
     }
     load = {"duration": "5s", "drain": "300ms"}
     profile = lab.profile(pair(), None, sessions=[entry], load=load)
@@ -75,7 +75,44 @@ def test_a_client_that_verifies_nothing_is_named(lab):
     done = play(lab, {"verify": "nothing"})
     assert of(done, "web")["client"]["completed"] == 3
     assert any("'verify: nothing'" in note for note in done.json["verdict"]["notes"]), done.json["verdict"]
+    assert [row["unverified"] for row in of(done, "web")["client"]["tls"]] == [True]
+    assert not any("unverified" in row for row in of(done, "web")["server"]["tls"])
     assert not any("'verify: nothing'" in note for note in play(lab, {"verify": "none"}).json["verdict"].get("notes", []))
+
+
+@pytest.mark.parametrize("version", [1.1, 3], ids=["tcp", "quic"])
+@pytest.mark.parametrize("group", ["x25519", "secp256r1", "secp384r1", "secp521r1", "X25519MLKEM768"])
+def test_a_key_share_serves_several_handshakes(lab, version, group):
+    """As an analyser sees it: of seven handshakes three in a row have the same share, of the client only."""
+    need("tshark")
+    pcap = lab.folder() / "out.pcapng"
+    tls = {"versions": [1.3], "groups": group, "verify": "nothing", "key_share": {"reuse": 3}}
+    done = play(lab, tls, version, arguments=["--pcap", pcap], count=7)
+    one = of(done, "web")
+    assert one["client"]["completed"] == 7, one["client"]
+    assert [row["key_share_reuse"] for row in one["client"]["tls"]] == [3]
+    assert not any("key_share_reuse" in row for row in one["server"]["tls"])
+    assert any("'key_share: {reuse: 3}'" in note for note in done.json["verdict"]["notes"]), done.json["verdict"]
+    field = "tls.handshake.extensions_key_share_key_exchange"
+    clients, servers = (
+        call("tshark", "-r", pcap, "-Y", f"tls.handshake.type == {kind}", "-T", "fields", "-e", field).split()
+        for kind in (1, 2)
+    )
+    assert [len(clients), len(servers)] == [7, 7]
+    # The first may have served before: settings are tried out when a run begins.
+    counts = [Counter(clients)[share] for share in dict.fromkeys(clients)]
+    assert len(counts) == 3 and counts[1] == 3 and max(counts) == 3, clients
+    assert len(set(servers)) == 7, "a server has another each time"
+
+
+def test_key_shares_are_of_clients_that_run_here(lab):
+    entry = {"name": "web", "server": {"port": "east"}, "app": "http", "tls": {"key_share": {"reuse": 3}}}
+    for text, sessions in (
+        ("sessions[0].tls.key_share: applies to emulated clients only", entry),
+        ("key_share.reuse", {**entry, "client": {"port": "west"}, "concurrent": 1, "tls": {"key_share": {"reuse": 1}}}),
+        ("key_share.reuse", {**entry, "client": {"port": "west"}, "concurrent": 1, "tls": {"key_share": {"reuse": 1_000_001}}}),
+    ):
+        lab.eagre("check", lab.profile(pair(), None, sessions=[sessions], load={"duration": "1s"})).refused(2, text)
 
 
 def test_a_server_writes_no_file_for_its_clients(lab):

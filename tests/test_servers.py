@@ -141,6 +141,17 @@ def test_nginx_over_tls(host, version, resumption):
     assert resumed >= 70 if resumption else resumed == 0, resumed
 
 
+@pytest.mark.parametrize("version", ["1.2", "1.3"])
+def test_nginx_takes_key_shares_that_it_has_seen(host, version):
+    """A share of the client serves 30 handshakes, each with a secret of its own."""
+    nginx = Nginx(host.lab, host.host)
+    tls = {"versions": [version], "verify": {"roots": str(nginx.root)}, "server_name": "a.test", "key_share": {"reuse": 30}}
+    app = {"http": {"path": "/1k", "response": "1024B"}}
+    one = all_through(of(host.run(host.client(app, server_port=443, tls=tls, open="50/s", count=100))), 100, 100)
+    assert mapping(nginx.requests(100), "status", "tls") == {(200, f"TLSv{version}"): 100}
+    assert [row["key_share_reuse"] for row in one["client"]["tls"]] == [30], one["client"]["tls"]
+
+
 @FAMILIES
 def test_bulk_over_tls_with_loss_is_exact(lab, v6):
     """The receiver's cipher would notice any byte of the megabytes that loss and recovery had changed."""

@@ -4692,6 +4692,10 @@ export interface TlsResult {
   resumed: boolean;
   /** Number of handshakes. */
   handshakes: number;
+  /** Whether clients read no certificates and verified no signatures ('verify: nothing'). */
+  unverified?: boolean;
+  /** Handshakes that one key share of clients served ('key_share'). Absent if each had its own. */
+  key_share_reuse?: number | null;
 }
 
 /** A class among all, each with the same part of the overload. */

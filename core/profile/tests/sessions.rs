@@ -719,9 +719,10 @@ fn tls_knows_whom_it_talks_to() {
     );
     let more = tls(
         "server: {port: east, ports: 9}, app: echo, tls: {versions: 1.3, suites: [TLS_AES_128_GCM_SHA256], \
-        groups: x25519, verify: generated, resumption: 100, tickets: 4, server_name: [a.test, b.test]}",
+        groups: x25519, verify: generated, resumption: 100, tickets: 4, key_share: {reuse: 50}, server_name: [a.test, b.test]}",
     );
     let plan = more.tls.unwrap();
+    assert_eq!(plan.client.key_share_reuse, Some(50));
     assert_eq!((plan.tls12, plan.tls13, plan.alpn.len()), (false, true, 0));
     assert_eq!(
         (&plan.suites[..], &plan.groups[..]),

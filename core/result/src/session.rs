@@ -528,5 +528,11 @@ part! {
         resumed: bool = FLAG;
         /// Number of handshakes.
         handshakes: u64 = COUNT;
+        /// Whether clients read no certificates and verified no signatures ('verify: nothing').
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unverified: bool = FLAG.clients();
+        /// Handshakes that one key share of clients served ('key_share'). Absent if each had its own.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        key_share_reuse: Option<u64> = COUNT.clients();
     }
 }

@@ -233,7 +233,7 @@ impl Apps {
         let had_turn = flow.has(Flag::Turn);
         let next = self.groups[usize::from(io.group().0)].app.leave(&mut self.extras, flow)?;
         if had_turn {
-            self.return_turn(now, flow, io.group(), true);
+            self.return_turn(now, flow, io.flow(), io.group(), true);
         }
         self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
             Some(tls) => tls::close(app, tls, ctx, flow),
@@ -260,19 +260,20 @@ impl Apps {
 
     /// A session has a turn that it does not need any more: on this connection, if it `goes_on` elsewhere. Another takes it if it
     /// has not come.
-    fn return_turn(&mut self, now: Nanos, flow: &Flow, group: GroupId, goes_on: bool) {
+    fn return_turn(&mut self, now: Nanos, flow: &Flow, id: FlowId, group: GroupId, goes_on: bool) {
         let group = &self.groups[usize::from(group.0)];
         let Pacers { requests, closes, .. } = &mut self.pacers[group.key.session];
         let Some(pacer) = requests else { return };
         let extra = self.extras.find(flow);
-        let turn = extra.and_then(|extra| extra.turn);
+        let turn = pacer.awaited(id.0).or(extra.and_then(|extra| extra.turn));
         let entry = extra.and_then(|extra| extra.entries.back()).copied().unwrap_or_default();
         match extra.and_then(|extra| extra.dues.back()).filter(|_| group.common.late) {
             Some(due) => pacer.give_back(instant_near(*due, now), entry),
             // It may be a turn to close, and after the end none is missed.
             None if group.common.late || flow.has(Flag::Stopping) || closes.is_some() && !goes_on => {}
             None => match turn {
-                Some((at, number)) if at > now => pacer.give_back(at, number),
+                // A number is what a list's turns have, and those are kept.
+                Some(at) if at > now => pacer.give_back(at, 0),
                 _ => pacer.lose(),
             },
         }
@@ -534,7 +535,7 @@ impl Apps {
         if ask.over {
             // The session of a connection that it has left continues.
             if !self.groups[usize::from(io.group().0)].app.is_gone(flow) {
-                self.conclude(now, flow, io.group(), End::Closed);
+                self.conclude(now, flow, io.flow(), io.group(), End::Closed);
             }
             AnyApp::set_gone(flow);
         }
@@ -733,9 +734,9 @@ impl Apps {
 
     /// A session is over: counts its outcome.
     #[inline]
-    fn conclude(&mut self, now: Nanos, flow: &mut Flow, group: GroupId, end: End) {
+    fn conclude(&mut self, now: Nanos, flow: &mut Flow, id: FlowId, group: GroupId, end: End) {
         if flow.has(Flag::Turn) {
-            self.return_turn(now, flow, group, false);
+            self.return_turn(now, flow, id, group, false);
         }
         if flow.extra().is_some() {
             self.lose_redirects(flow, group);
@@ -812,7 +813,7 @@ impl Apps {
             if own.common.quic {
                 AnyApp::note_lost(&self.extras, flow, &mut own.counts);
             }
-            self.conclude(now, flow, group, end);
+            self.conclude(now, flow, id, group, end);
         } else if own.common.secured
             && let Some(tls) = flow.extra().and_then(|place| self.secured.get_mut(place))
         {

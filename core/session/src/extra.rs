@@ -33,8 +33,8 @@ pub(crate) struct Extra {
     pub starts: VecDeque<u32>,
     /// Due times of requests without a response, or not sent, in ticks of flows: where they may be sent late.
     pub dues: VecDeque<u32>,
-    /// When the turn comes that the flow waits for, and its number: where requests are not sent late.
-    pub turn: Option<(Nanos, u64)>,
+    /// When the turn comes that the flow waits for: where requests are not sent late.
+    pub turn: Option<Nanos>,
     /// Places in a log of requests that are not sent, as many as have a turn.
     pub entries: VecDeque<u64>,
     /// Responses that are not acknowledged.

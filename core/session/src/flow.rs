@@ -561,11 +561,21 @@ impl Ctx<'_> {
         if self.has_asked_all() {
             return false;
         }
-        let may = flow.take(Flag::Turn) || self.has_turn_now(flow);
+        let may = self.take_own_turn(flow) || self.has_turn_now(flow);
         if let Some(left) = self.pacers.left.as_mut().filter(|_| may) {
             *left -= 1;
         }
         may
+    }
+
+    /// Takes the turn that a client has waited for, if it has.
+    #[inline]
+    fn take_own_turn(&mut self, flow: &mut Flow) -> bool {
+        let had = flow.take(Flag::Turn);
+        if had && let Some(pacer) = &mut self.pacers.requests {
+            pacer.awaited(self.number);
+        }
+        had
     }
 
     /// Whether the last request of all clients together was sent.
@@ -591,7 +601,9 @@ impl Ctx<'_> {
                 extra.entries.push_back(pacer.last());
             }
         } else if let Some(extra) = self.extras.find_mut(flow) {
-            extra.turn = turn.map(|at| (at, pacer.last()));
+            extra.turn = turn;
+        } else if let Some(at) = turn.filter(|_| waits) {
+            pacer.await_turn(self.number, at);
         }
         let is_now = turn.is_some_and(|at| at <= self.now);
         if !is_now {
@@ -602,7 +614,7 @@ impl Ctx<'_> {
 
     /// Takes a client's turn away, if it waits for one; returns whether it did.
     pub(crate) fn take_turn_away(&mut self, flow: &mut Flow) -> bool {
-        let had = flow.take(Flag::Turn);
+        let had = self.take_own_turn(flow);
         if had && self.common.late {
             let extra = self.extras.of(flow);
             extra.dues.pop_back();

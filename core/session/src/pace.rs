@@ -68,6 +68,9 @@ pub(crate) struct Pacer {
     begun: bool,
     /// Assigned turns that could not be used, and their numbers.
     returned: VecDeque<(Nanos, u64)>,
+    /// When the assigned turns come that flows wait for, by the flow's number; [`Nanos::MAX`] of flows that wait for none, or note it
+    /// elsewhere.
+    awaited: Vec<Nanos>,
     /// Number of the turn given out last.
     last: u64,
     /// Turns that expired since the first request.
@@ -94,6 +97,7 @@ impl Pacer {
             keeps: false,
             begun: false,
             returned: VecDeque::new(),
+            awaited: Vec::new(),
             last: 0,
             expired: 0,
         }
@@ -156,6 +160,22 @@ impl Pacer {
         }
     }
 
+    /// A flow waits for a turn that comes at `at`.
+    pub(crate) fn await_turn(&mut self, flow: u32, at: Nanos) {
+        let place = flow as usize;
+        if self.awaited.len() <= place {
+            self.awaited.resize(place + 1, Nanos::MAX);
+        }
+        self.awaited[place] = at;
+    }
+
+    /// When the turn comes that a flow has waited for, and does not any more.
+    #[inline]
+    pub(crate) fn awaited(&mut self, flow: u32) -> Option<Nanos> {
+        let at = std::mem::replace(self.awaited.get_mut(flow as usize)?, Nanos::MAX);
+        (at != Nanos::MAX).then_some(at)
+    }
+
     /// An assigned turn was not used, and is not kept.
     pub(crate) fn lose(&mut self) {
         self.expired += 1;
@@ -171,6 +191,7 @@ impl Pacer {
     pub(crate) fn scale(&mut self, at: Nanos, scale: Scale) {
         self.warp.change(at, scale);
         self.returned.clear();
+        self.awaited.clear();
         self.next %= self.workers;
         self.skip_to(self.warp.own(at));
     }

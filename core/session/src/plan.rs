@@ -528,6 +528,8 @@ pub struct TlsClient {
     pub identity: Option<Identity>,
     /// Verification of servers' certificates.
     pub verify: TlsVerify,
+    /// Handshakes that one key share serves; `None`: one each.
+    pub key_share_reuse: Option<u32>,
 }
 
 /// Verification of a server's certificate.

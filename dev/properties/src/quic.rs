@@ -20,7 +20,13 @@ pub(crate) fn tls() -> TlsPlan {
         groups: Vec::new(),
         alpn: Vec::new(),
         key_log: None,
-        client: TlsClient { server_name: None, resumption: None, identity: None, verify: TlsVerify::Off },
+        client: TlsClient {
+            server_name: None,
+            resumption: None,
+            identity: None,
+            verify: TlsVerify::Off,
+            key_share_reuse: None,
+        },
         server: TlsServer {
             identity: ServerIdentity::Generated { names: Vec::new(), key: KeyKind::EcdsaP256 },
             tickets: 0,

@@ -145,6 +145,7 @@ fn plan(kind: &Kind) -> SessionPlan {
             resumption: kind.resumption,
             identity: None,
             verify: TlsVerify::Generated,
+            key_share_reuse: None,
         },
         server: TlsServer {
             identity: ServerIdentity::Generated { names, key: KeyKind::EcdsaP256 },

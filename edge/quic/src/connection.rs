@@ -15,7 +15,7 @@ use session::secure::{Agreed, SecureError};
 use units::Nanos;
 
 use crate::crypto::Shared;
-use crate::side::{Clock, Hub};
+use crate::side::{BUSY_FROM, Clock, Hub, STREAMS_BUSY};
 
 /// Datagrams made at a time.
 const AT_ONCE: usize = 10;
@@ -322,6 +322,9 @@ impl Quic for Connection {
                 },
                 Event::Stream(StreamEvent::Opened { dir }) => {
                     while let Some(id) = self.connection.streams().accept(dir) {
+                        if dir == Dir::Bi && id.index() == BUSY_FROM {
+                            self.connection.set_max_concurrent_streams(dir, STREAMS_BUSY.into());
+                        }
                         self.events.push_back(QuicEvent::Readable(VarInt::from(id).into_inner()));
                     }
                     continue;

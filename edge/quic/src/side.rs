@@ -22,8 +22,12 @@ use crate::crypto::{self, Clients, Servers, VERSION};
 use crate::ids::Ids;
 use crate::paths::{self, Paths};
 
-/// Requests that a peer may have open at a time.
-const STREAMS: u32 = 1_024;
+/// Requests that a peer may have open at a time when its connection begins. The library has an entry for each, used or not, which are most of an
+/// idle connection's memory.
+const STREAMS: u32 = 100;
+/// The number of the request with which that becomes more, and how many it becomes.
+pub(crate) const BUSY_FROM: u64 = 32;
+pub(crate) const STREAMS_BUSY: u32 = 1_024;
 /// Bytes that a peer may send on a stream, and on all of them, before they are read.
 const STREAM_WINDOW: u32 = 1 << 20;
 const WINDOW: u32 = 8 << 20;

@@ -19,6 +19,7 @@ fn plan(alpn: &str) -> TlsPlan {
             resumption: None,
             identity: None,
             verify: TlsVerify::Off,
+            key_share_reuse: None,
         },
         server: TlsServer {
             identity: ServerIdentity::Generated { names: vec!["a.test".to_owned()], key: KeyKind::EcdsaP256 },
@@ -181,6 +182,26 @@ fn datagrams_arrive_as_they_were_sent_and_only_where_they_are_taken() {
         let sent = with(datagrams, |_| false).client.send_datagram(b"hi");
         assert_eq!(sent, Err(QuicUnsent::Unsupported), "{datagrams:?}");
     }
+}
+
+/// A client has room for a few requests at first, which cost a server memory, and for many once it uses them.
+#[test]
+fn a_busy_client_may_open_more_streams() {
+    let mut world = World::new(&plan("h3"), &plan("h3"), |_| false);
+    world.run(Nanos::from_secs(1));
+    let opened = |world: &mut World| {
+        let streams: Vec<u64> = std::iter::from_fn(|| world.client.open(true)).collect();
+        for stream in &streams {
+            assert_eq!(world.client.send(*stream, b"a request"), Some(9));
+        }
+        world.run(Nanos::from_secs(1));
+        streams.len()
+    };
+    assert_eq!([opened(&mut world), opened(&mut world), opened(&mut world)], [100, 924, 0]);
+    assert!(world.client_events.contains(&QuicEvent::Available));
+    // The server has seen all of them.
+    let last = QuicEvent::Readable(1_023 * 4);
+    assert!(world.server_events.contains(&last));
 }
 
 fn transfer(lost: fn(usize) -> bool) -> World {

@@ -60,11 +60,12 @@ fn main() {
     }
 }
 
-/// The client's part of full handshakes with `verify: none` and with `verify: nothing`, in turns.
+/// The client's part of full handshakes with `verify: none`, with `verify: nothing`, and with key shares that serve a
+/// thousand handshakes besides, in turns.
 fn verification(chain: &str, key: &str) {
-    let mut sides =
-        [TlsVerify::Off, TlsVerify::Nothing].map(|verify| Ours::verifying(chain, key, false, verify));
-    let mut rates = [[0.0; ROUNDS]; 2];
+    let ways = [(TlsVerify::Off, None), (TlsVerify::Nothing, None), (TlsVerify::Nothing, Some(1_000))];
+    let mut sides = ways.map(|(verify, reuse)| Ours::verifying(chain, key, false, verify, reuse));
+    let mut rates = [[0.0; ROUNDS]; 3];
     for round in 0..ROUNDS {
         for (rates, ours) in rates.iter_mut().zip(&mut sides) {
             rates[round] = HANDSHAKES as f64 / ours.client_time().as_secs_f64();
@@ -72,10 +73,11 @@ fn verification(chain: &str, key: &str) {
     }
     rates.iter_mut().for_each(|rates| rates.sort_unstable_by(f64::total_cmp));
     for (which, at) in [("best", ROUNDS - 1), ("median", ROUNDS / 2)] {
-        let [none, nothing] = [rates[0][at], rates[1][at]];
-        let ratio = nothing / none;
+        let [none, nothing, reusing] = [rates[0][at], rates[1][at], rates[2][at]];
+        let (ratio, both) = (nothing / none, reusing / none);
         println!(
-            "clients that verify {which:6} none {none:8.0}/s, nothing {nothing:8.0}/s, ratio {ratio:.3}"
+            "clients that verify {which:6} none {none:8.0}/s, nothing {nothing:8.0}/s, ratio {ratio:.3}, and reuse key \
+             shares {reusing:8.0}/s, ratio {both:.3}"
         );
     }
 }
@@ -111,10 +113,16 @@ struct Ours {
 
 impl Ours {
     fn new(chain: &str, key: &str, resumed: bool) -> Self {
-        Self::verifying(chain, key, resumed, TlsVerify::Roots(chain.as_bytes().into()))
+        Self::verifying(chain, key, resumed, TlsVerify::Roots(chain.as_bytes().into()), None)
     }
 
-    fn verifying(chain: &str, key: &str, resumed: bool, verify: TlsVerify) -> Self {
+    fn verifying(
+        chain: &str,
+        key: &str,
+        resumed: bool,
+        verify: TlsVerify,
+        key_share_reuse: Option<u32>,
+    ) -> Self {
         let plan = TlsPlan {
             tls12: false,
             tls13: true,
@@ -127,6 +135,7 @@ impl Ours {
                 resumption: resumed.then_some(8),
                 identity: None,
                 verify,
+                key_share_reuse,
             },
             server: TlsServer {
                 identity: ServerIdentity::Given(Identity {

@@ -12,6 +12,7 @@ use session::secure::{Secure, SecureError, SecureSide};
 use units::Nanos;
 
 use crate::flow::{FailedFlow, Flow};
+use crate::reuse::reused;
 use crate::steady::steady;
 use crate::store::Sessions;
 use crate::trust::{AcceptAnyCertificate, AcceptAnything, AcceptTrusted};
@@ -46,7 +47,12 @@ impl Client {
         log: Option<KeyLog>,
         certificate: impl FnOnce() -> Result<Vec<u8>, TlsError>,
     ) -> Result<Self, TlsError> {
-        let chosen = names::choose(plan)?;
+        let mut chosen = names::choose(plan)?;
+        if let Some(times) = plan.client.key_share_reuse {
+            let mut provider = (*chosen.provider).clone();
+            provider.kx_groups.iter_mut().for_each(|group| *group = reused(*group, times));
+            chosen.provider = Arc::new(provider);
+        }
         let verified_by = |roots: RootCertStore, trusted| -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
             let library =
                 WebPkiServerVerifier::builder_with_provider(roots.into(), chosen.provider.clone()).build();

@@ -15,6 +15,7 @@ mod identity;
 mod key_log;
 mod names;
 mod p521;
+mod reuse;
 mod server;
 mod steady;
 mod store;

@@ -40,7 +40,7 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
 }
 
 /// The library's, and P-521 after them.
-fn all_groups() -> impl Iterator<Item = &'static dyn SupportedKxGroup> {
+pub(crate) fn all_groups() -> impl Iterator<Item = &'static dyn SupportedKxGroup> {
     ALL_KX_GROUPS.iter().copied().chain([SECP521R1])
 }
 

@@ -9,7 +9,7 @@ use result::{
     Http2Result, Http3Result, LatencyResult, Named, PartResult, PhaseResult, QuicResult, RedirectResult,
     SessionResult, SideDetails, SideResult, StampResult, TlsResult, WebsocketResult,
 };
-use session::plan::{GrpcStatus, OpenRate, Phase, SessionPlan, Side, SidePlan};
+use session::plan::{GrpcStatus, OpenRate, Phase, SessionPlan, Side, SidePlan, TlsVerify};
 use session::{
     AltSvcCounts, CompressionCounts, CookieCounts, Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts,
     Reason, RedirectCounts, StampCounts, StampDrop, Unfollowed, WebsocketCounts,
@@ -154,6 +154,7 @@ fn details(
         app.dns_over_tcp,
         app.dns_cancelled,
     ]));
+    let saved = plan.tls.as_ref().map(|tls| &tls.client).filter(|_| is_client);
     let tls = app.tls.iter().map(|(agreed, handshakes)| TlsResult {
         version: agreed.version.into(),
         suite: agreed.suite.into(),
@@ -161,6 +162,8 @@ fn details(
         alpn: agreed.alpn.into(),
         resumed: agreed.resumed,
         handshakes: *handshakes,
+        unverified: saved.is_some_and(|client| client.verify == TlsVerify::Nothing),
+        key_share_reuse: saved.and_then(|client| client.key_share_reuse).map(u64::from),
     });
     SideDetails {
         seen: side(seen, windows, is_client),

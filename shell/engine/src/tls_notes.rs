@@ -1,22 +1,34 @@
 //! Notes on the encryption of sessions that a reader of the figures has to know.
 
 use crate::trust::Evidence;
-use session::plan::TlsVerify;
+use session::plan::{TlsClient, TlsVerify};
 
 impl Evidence<'_> {
     /// Clients that do less than real ones, then secrets written to files.
     pub(crate) fn tls_notes(&self) -> Vec<String> {
         let entries = self.trial.plan.sessions.iter().map(|entry| &entry.session);
-        let careless = entries.filter(|entry| {
-            let verify = entry.tls.as_ref().map(|tls| &tls.client.verify);
-            entry.client.is_some() && verify == Some(&TlsVerify::Nothing)
+        let played = entries.filter(|entry| entry.client.is_some());
+        let ways = played.flat_map(|entry| {
+            let client = entry.tls.as_ref().map(|tls| &tls.client);
+            client.into_iter().flat_map(spared).map(|way| {
+                format!(
+                    "sessions {}: {way}, so a handshake is less work for them than for any real client",
+                    entry.name
+                )
+            })
         });
-        let note = |name: &String| {
-            format!(
-                "sessions {name}: 'verify: nothing': clients read no certificates and verify no signatures, so a handshake is \
-                 less work for them than for any real client"
-            )
-        };
-        careless.map(|entry| note(&entry.name)).chain(self.trial.key_logs.notes()).collect()
+        ways.chain(self.trial.key_logs.notes()).collect()
     }
+}
+
+/// Work of handshakes that clients leave out.
+fn spared(client: &TlsClient) -> impl Iterator<Item = String> {
+    let unverified = client.verify == TlsVerify::Nothing;
+    let verify = unverified
+        .then(|| "'verify: nothing': clients read no certificates and verify no signatures".to_owned());
+    let reuse = client.key_share_reuse;
+    let share = reuse.map(|times| {
+        format!("'key_share: {{reuse: {times}}}': clients use each key share for {times} handshakes")
+    });
+    verify.into_iter().chain(share)
 }

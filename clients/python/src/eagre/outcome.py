@@ -1934,6 +1934,10 @@ class TlsResult:
     """Whether an earlier session was resumed."""
     handshakes: int
     """Number of handshakes."""
+    unverified: bool | None = None
+    """Whether clients read no certificates and verified no signatures ('verify: nothing')."""
+    key_share_reuse: int | None = None
+    """Handshakes that one key share of clients served ('key_share'). Absent if each had its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2748,6 +2748,8 @@ class Tls(Written):
     """Number of TLS sessions clients keep for resumption. Default: full handshakes only."""
     verify: Literal["none", "nothing", "generated"] | Mapping[str, Any] | None = None
     """Verification of server certificates by clients. Default: 'none'."""
+    key_share: KeyShare | Mapping[str, Any] | None = None
+    """Key shares of clients. Default: one for each handshake."""
     certificate: Certificate | Mapping[str, Any] | None = None
     """Certificate of the server. Default: one generated for the run."""
     key: Literal["ecdsa-p256", "ecdsa-p384", "rsa-2048"] | None = None
@@ -2764,6 +2766,14 @@ class Tls(Written):
     """File that the secrets of connections are appended to (RFC 9850), to decrypt captures. Clients write them, or
     the servers if clients are external. Default: none.
     """
+
+
+@dataclass(kw_only=True)
+class KeyShare(Written):
+    """Shares of the key exchange."""
+
+    reuse: int
+    """Number of handshakes that one share serves: less work than any real client's. Each core makes its own."""
 
 
 @dataclass(kw_only=True)

@@ -48,6 +48,8 @@ pub struct TlsDoc {
     pub resumption: Option<u32>,
     /// Verification of server certificates by clients. Default: 'none'.
     pub verify: Option<TlsVerifyDoc>,
+    /// Key shares of clients. Default: one for each handshake.
+    pub key_share: Option<KeyShareDoc>,
     /// Certificate of the server. Default: one generated for the run.
     pub certificate: Option<CertificateDoc>,
     /// Key type of the generated certificate.
@@ -102,6 +104,16 @@ pub enum TlsVerifyWord {
     Nothing,
     /// Against the root generated for emulated servers.
     Generated,
+}
+
+/// Shares of the key exchange.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "KeyShare")]
+pub struct KeyShareDoc {
+    /// Number of handshakes that one share serves: less work than any real client's. Each core makes its own.
+    #[schemars(range(min = 2, max = 1_000_000))]
+    pub reuse: u32,
 }
 
 /// Roots from a file.

@@ -374,6 +374,39 @@ fn requests_keep_their_rate() {
     assert!((1_000..1_210).contains(&(wire.now.since(start).0 / 1_000_000)));
 }
 
+/// A session that ends while it waits leaves its turn to the next.
+#[test]
+fn a_turn_comes_back_from_a_session_that_ends() {
+    let mut entry = plan(endless_http(1).0);
+    entry.verify = false;
+    entry.load = LoadPlan { request_rate: Some(Pps::new(1)), ..LoadPlan::at(OpenRate::Max) };
+    let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+    let opened = |apps: &mut Apps, number: u32, now| {
+        let (mut flow, mut io) =
+            (apps.start(now, CLIENT, u64::from(number)), Io::new(FlowId(number), CLIENT));
+        apps.opened(now, &mut flow, &mut io);
+        (flow, io.asked() > 0, io.asked_to_wake())
+    };
+    let at = Nanos::from_millis;
+    let (_, sends, _) = opened(&mut apps, 0, Nanos::ZERO);
+    assert!(sends, "the first turn is now");
+    let (mut second, _, wake) = opened(&mut apps, 1, at(10));
+    let (mut third, _, later) = opened(&mut apps, 2, at(20));
+    assert_eq!((wake, later), (Some(at(1_000)), Some(at(2_000))));
+    apps.closed(at(500), &mut second, FlowId(1), CLIENT, End::Reset);
+    let (mut fourth, sends, wake) = opened(&mut apps, 3, at(600));
+    assert!(!sends && wake == Some(at(1_000)), "{wake:?}");
+    let mut io = Io::new(FlowId(3), CLIENT);
+    apps.woke(at(1_000), &mut fourth, &mut io);
+    assert!(io.asked() > 0, "its turn has come");
+    assert_eq!(apps.unsent_requests(0, at(1_900)), 0);
+    // One that has come is lost, and counted.
+    apps.closed(at(2_001), &mut third, FlowId(2), CLIENT, End::Reset);
+    assert_eq!(apps.unsent_requests(0, at(2_500)), 1);
+    let (_, _, wake) = opened(&mut apps, 4, at(2_600));
+    assert_eq!(wake, Some(at(3_000)));
+}
+
 /// Clients of an entry, against servers that immediately send the same response to every request.
 struct Crowd {
     now: Nanos,

@@ -124,7 +124,13 @@ fn tls() -> Option<Arc<TlsPlan>> {
         suites: Vec::new(),
         groups: Vec::new(),
         alpn: Vec::new(),
-        client: TlsClient { server_name: None, resumption: None, identity: None, verify: TlsVerify::Off },
+        client: TlsClient {
+            server_name: None,
+            resumption: None,
+            identity: None,
+            verify: TlsVerify::Off,
+            key_share_reuse: None,
+        },
         server: TlsServer {
             identity: ServerIdentity::Generated { names: Vec::new(), key: KeyKind::EcdsaP256 },
             tickets: 0,

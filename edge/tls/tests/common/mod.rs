@@ -26,6 +26,7 @@ pub(crate) fn plan() -> TlsPlan {
             resumption: None,
             identity: None,
             verify: TlsVerify::Off,
+            key_share_reuse: None,
         },
         server: TlsServer {
             identity: ServerIdentity::Generated { names: vec![NAME.to_owned()], key: KeyKind::EcdsaP256 },

@@ -81,6 +81,7 @@ impl Resolver<'_> {
                     None => None,
                 },
                 verify,
+                key_share_reuse: self.key_share(&path, &doc, around),
             },
             server: TlsServer {
                 identity,
@@ -210,6 +211,16 @@ impl Resolver<'_> {
                 self.pem(&format!("{path}.roots"), &files.roots).map_or(TlsVerify::Off, TlsVerify::Roots)
             }
         }
+    }
+
+    /// Handshakes that a client's share serves.
+    fn key_share(&mut self, path: &str, doc: &TlsDoc, around: &Surroundings) -> Option<u32> {
+        let share = doc.key_share.as_ref()?;
+        if !around.client {
+            let reason = "applies to emulated clients only: 'client' has no 'port'";
+            self.reading.fail(format!("{path}.key_share"), reason);
+        }
+        Some(share.reuse)
     }
 
     /// The file for secrets.
