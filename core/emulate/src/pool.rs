@@ -85,7 +85,7 @@ pub trait Protocol: Debug + Default {
 
 /// Phase of all clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+enum Phase {
     /// They begin, and keep what they have.
     Active,
     /// They keep what they have; those without have given up.
@@ -104,10 +104,10 @@ pub struct Pool<P: Protocol> {
     pub(crate) shared: P,
     /// Frames that have not been taken.
     pub(crate) outbox: Vec<Vec<u8>>,
-    pub(crate) phase: Phase,
+    phase: Phase,
     /// When there is something to do for each client; and the clients for which there is, in order.
     due: Vec<Nanos>,
-    pub(crate) timers: BTreeSet<(Nanos, u32)>,
+    timers: BTreeSet<(Nanos, u32)>,
     /// Clients that have begun.
     pub(crate) begun: u32,
     /// When the next may begin, or leave.

@@ -69,7 +69,7 @@ pub enum Outcome {
 }
 
 impl<H: Header> Database<H> {
-    /// One for `room` link states, of which `keep` are kept whole; `tally` is that of none.
+    /// One for `room` link states, of which `keep` are kept whole; `tally` counts nothing yet.
     pub fn new(tally: H::Tally, room: usize, keep: usize) -> Self {
         Self { entries: BTreeMap::new(), tally, room, keep, kept: 0 }
     }

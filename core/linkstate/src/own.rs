@@ -7,9 +7,9 @@ use units::{Nanos, Schedule};
 
 /// A sequence number of link states.
 pub trait Sequence: Copy + Ord {
-    /// That of a link state of which there has been none.
+    /// The first number.
     const FIRST: Self;
-    /// That which no higher one follows.
+    /// The last number.
     const LAST: Self;
 
     /// The number that follows.
@@ -63,7 +63,7 @@ pub struct Pace {
 pub struct Wish {
     /// Whether it is to be there.
     pub is_wanted: bool,
-    /// Whether its contents are to be others than they are.
+    /// Whether its contents must change.
     pub differs: bool,
 }
 
@@ -255,7 +255,7 @@ impl<N: Sequence> Originations<N> {
         if group == self.showing {
             for range in 0..self.shown.len() {
                 let (shown, shows) = (was_up && self.shown[range], is_wanted && self.shows(range));
-                // What is flushed stays what it is: its checksum says which instance that is.
+                // What is flushed stays what it is: in OSPF its checksum says which instance that is.
                 if is_wanted {
                     self.shown[range] = shows;
                 }

@@ -14,7 +14,7 @@ pub type Database = linkstate::Database<LsaHeader>;
 pub struct LsaTally {
     /// The version of their types.
     pub(crate) version: Version,
-    /// Them, by type.
+    /// Numbers by type.
     pub counts: LsaCounts,
 }
 

@@ -759,7 +759,7 @@ impl Router {
         &self.database
     }
 
-    /// Their numbers.
+    /// Numbers of stored LSAs, by type.
     pub fn held(&self) -> &LsaCounts {
         &self.database.tally().counts
     }

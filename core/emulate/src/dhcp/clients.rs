@@ -529,8 +529,11 @@ impl DhcpClients {
         match was.state {
             State::Renewing => self.counts.renewed += 1,
             State::Rebinding => self.counts.rebound += 1,
-            _ if self.note_up(now) => self.counts.bind.record(now.since(was.since).0),
-            _ => {}
+            _ => {
+                if self.note_up(now) {
+                    self.counts.bind.record(now.since(was.since).0);
+                }
+            }
         }
         let is_new = !was.is_up() || was.ip != reply.address;
         if was.is_up() && is_new {

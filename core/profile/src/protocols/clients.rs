@@ -30,7 +30,7 @@ pub(super) struct ClientKeys<'a> {
     pub(super) timeout: Nanos,
 }
 
-/// Those of a document.
+/// The keys of a document.
 macro_rules! client_keys {
     ($doc:ident) => {
         $crate::protocols::clients::ClientKeys {
