@@ -4,7 +4,7 @@
 //! It takes the DPDK that pkg-config finds, and those below the folders in `EAGRE_DPDK_ROOTS`, separated by `:`. Such a folder
 //! is a prefix (`/opt/dpdk-24.11`) or the root of unpacked packages. Without any, the program is built without DPDK.
 //!
-//! For another processor it takes those of the folders only: what pkg-config finds is for the one that compiles.
+//! For another processor it looks in these folders only: what pkg-config finds is for the machine that compiles.
 
 #![allow(clippy::print_stderr)]
 
