@@ -1,6 +1,8 @@
 # Start with `make demo` and `make test` on a fresh Debian machine. Both name the packages they install.
 
 SECONDS ?= 10
+# What `make dist` packs for: one of them is this machine's.
+ARCHES ?= x86_64 aarch64
 # Runs a command beside the black-box tests, on otherwise idle cores only.
 BESIDE = $(CURDIR)/tools/beside
 # Runs the unit tests of the crates on some floors: core, edge, shell, dev.
@@ -99,11 +101,13 @@ deb: build
 docs:
 	tools/site
 
-# Makes release archive, wheel and Debian package in target/dist.
+# Makes release archives and wheels in target/dist for the processors in ARCHES, and a Debian package for this machine's. For others than this machine's the
+# program is compiled here, too, which takes as long as `make build`.
 dist: build docs
-	tools/dist
+	$(foreach arch,$(filter-out $(shell uname -m),$(ARCHES)),tools/cross $(arch) &&) tools/dist $(ARCHES:%=--arch %)
 
-# Installs them on bare Debians in folders, without compiler and DPDK, and uses them there. Needs root and debootstrap.
+# Installs those of this machine's processor on bare Debians in folders, without compiler and DPDK, and uses them there. Needs root
+# and debootstrap.
 dist-test:
 	tools/dist-test
 

@@ -3,6 +3,8 @@
 //!
 //! It takes the DPDK that pkg-config finds, and those below the folders in `EAGRE_DPDK_ROOTS`, separated by `:`. Such a folder
 //! is a prefix (`/opt/dpdk-24.11`) or the root of unpacked packages. Without any, the program is built without DPDK.
+//!
+//! For another processor it looks in these folders only: what pkg-config finds is for the machine that compiles.
 
 #![allow(clippy::print_stderr)]
 
@@ -53,6 +55,7 @@ fn main() {
     let mut shims = Vec::new();
     let here = PkgConfig::default();
     match here.version() {
+        _ if is_for_another_processor() => {}
         Ok(version) => shims.push(here.compile(version).unwrap_or_else(|error| fail(&error))),
         Err(error) => without(&error),
     }
@@ -64,6 +67,10 @@ fn main() {
     shims.sort_by_key(|shim| std::cmp::Reverse(shim.abi));
     shims.dedup_by_key(|shim| shim.abi);
     write_list(&shims).unwrap_or_else(|error| fail(&error));
+}
+
+fn is_for_another_processor() -> bool {
+    env::var_os("HOST") != env::var_os("TARGET")
 }
 
 impl PkgConfig {

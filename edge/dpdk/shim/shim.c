@@ -42,12 +42,16 @@ _Static_assert(RTE_MBUF_F_RX_L4_CKSUM_NONE == (1ULL << 3 | 1ULL << 8), "RX_FLAG_
 
 _Static_assert(LCORE_ID_ANY == UINT32_MAX, "ffi.rs");
 _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "pool.rs counts on it");
-_Static_assert(sizeof(struct rte_mempool_objhdr) <= RTE_CACHE_LINE_SIZE, "pool.rs counts on it");
 _Static_assert(RTE_MEMPOOL_F_NO_SPREAD == 0x0001, "ffi.rs");
 _Static_assert(RTE_MEMPOOL_F_NO_IOVA_CONTIG == 0x0020, "ffi.rs");
 _Static_assert(sizeof(struct rte_pktmbuf_pool_private) == 8, "pool.rs");
 _Static_assert(offsetof(struct rte_pktmbuf_pool_private, mbuf_data_room_size) == 0, "pool.rs");
+#ifdef __x86_64__
 _Static_assert(RTE_CACHE_LINE_SIZE == 64, "pool.rs counts on it");
+#else
+_Static_assert(RTE_CACHE_LINE_SIZE <= 128, "pool.rs counts on it");
+#endif
+_Static_assert(sizeof(struct rte_mempool_objhdr) <= RTE_CACHE_LINE_SIZE, "pool.rs counts on it");
 
 int eagre_errno(void)
 {
@@ -200,6 +204,15 @@ int eagre_counters(uint16_t port, struct eagre_counters *out)
 	out->rx_no_buffer = stats.rx_nombuf;
 	out->tx_errors = stats.oerrors;
 	return 0;
+}
+
+/* Bytes of a pool's object before the frame: a cache line of the library that runs, not of these headers. */
+uint32_t eagre_object_header(void)
+{
+	struct rte_mempool_objsz size;
+
+	rte_mempool_calc_obj_size(1, RTE_MEMPOOL_F_NO_SPREAD, &size);
+	return size.header_size;
 }
 
 /* What a pool of frames looks like in memory, for the checks that pool.rs makes. */

@@ -142,6 +142,7 @@ functions! {
     fn eagre_mac(port: u16, out: *mut u8) -> c_int;
     fn eagre_counters(port: u16, out: *mut Counters) -> c_int;
     fn eagre_memory_gaps() -> c_int;
+    fn eagre_object_header() -> u32;
     fn eagre_pool_layout(pool: *const Mempool, out: *mut PoolLayout);
 
     fn rte_eal_init(argc: c_int, argv: *mut *mut c_char) -> c_int;

@@ -34,8 +34,9 @@ pub(crate) const HEADROOM: u16 = 128;
 /// Room for data that drivers expect of a receive buffer at least, bytes.
 const RX_ROOM_MIN: u32 = 2048;
 
-/// Bytes of a pool's object before the frame's head.
-const OBJECT_HEADER: usize = 64;
+/// Bytes of a pool's object before the frame's head, at most: a cache line of DPDK's, which is the longest there is in a DPDK for
+/// any ARM processor.
+const OBJECT_HEADER: usize = if cfg!(target_arch = "x86_64") { 64 } else { 128 };
 
 /// Bytes of an AF_XDP object: a page of the kernel's, regardless of the pages of the memory.
 const PAGE: usize = 4096;
@@ -185,7 +186,12 @@ impl Pool {
     }
 
     fn in_pages(dpdk: Dpdk, name: &CString, shape: Shape, block: Block) -> Option<Self> {
-        let object = (PAGE - OBJECT_HEADER) as u32;
+        // SAFETY: it only calculates.
+        let header = unsafe { dpdk.eagre_object_header() };
+        if header as usize > OBJECT_HEADER {
+            return None;
+        }
+        let object = PAGE as u32 - header;
         let room = (object as usize - HEAD_BYTES) as u16;
         let mut pool = Self::empty(dpdk, name, shape.frames, object, ffi::MEMPOOL_NO_SPREAD, room)?;
         let (address, bytes) = (block.address, block.bytes);

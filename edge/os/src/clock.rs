@@ -236,7 +236,7 @@ impl TscClock {
 /// Reason against using the processor's counter on this machine; `None` if there is none.
 pub fn tsc_objection() -> Option<&'static str> {
     if !cfg!(target_arch = "x86_64") {
-        return Some("this processor has no time stamp counter");
+        return Some("on this processor the counter is read through the kernel");
     }
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let available =

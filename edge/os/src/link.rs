@@ -6,6 +6,7 @@
 //! Not here: setting an interface up or down (`link_state`), and which interfaces the machine depends on (`default_route`).
 
 use crate::ethtool;
+use crate::memory::page_bytes;
 use crate::netlink::Netlink;
 use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
@@ -359,9 +360,7 @@ pub fn veth_xdp_mtu_max() -> u32 {
     const HEADROOM: u32 = 256;
     const ETHERNET: u32 = 14;
     const KEPT_BEHIND: u32 = 320;
-    // SAFETY: it only reads a number.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u32::try_from(page).unwrap_or(4_096).saturating_sub(HEADROOM + ETHERNET + KEPT_BEHIND)
+    u32::try_from(page_bytes()).unwrap_or(4_096).saturating_sub(HEADROOM + ETHERNET + KEPT_BEHIND)
 }
 
 fn attached(xdp: &[LinkXdp]) -> Option<AttachedProgram> {

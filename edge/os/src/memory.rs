@@ -5,14 +5,18 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Bytes of the smallest page.
-const PAGE: usize = 4096;
+/// Bytes of the kernel's smallest page: 4,096, or 16 or 64 KiB on some ARM machines.
+pub(crate) fn page_bytes() -> usize {
+    // SAFETY: it only reads a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(page).unwrap_or(4_096)
+}
 
 /// Makes the pages of `values` present, huge ones where the kernel gives them, so that no page fault and fewer address
 /// translations fall into a worker's time. The values stay as they are.
 pub fn make_present(values: &mut [u32]) {
     advise(values, rustix::mm::Advice::LinuxHugepage);
-    for page in values.chunks_mut(PAGE / size_of::<u32>()) {
+    for page in values.chunks_mut(page_bytes() / size_of::<u32>()) {
         // Read and written back, so that a zero page is replaced by a real one.
         page[0] = std::hint::black_box(page[0]);
     }
@@ -26,8 +30,9 @@ pub fn use_small_pages(values: &mut [u32]) {
 fn advise(values: &mut [u32], advice: rustix::mm::Advice) {
     let bytes = size_of_val(values);
     let start = values.as_mut_ptr().addr();
-    let first = start.next_multiple_of(PAGE);
-    let last = (start + bytes) / PAGE * PAGE;
+    let page = page_bytes();
+    let first = start.next_multiple_of(page);
+    let last = (start + bytes) / page * page;
     if last > first {
         // SAFETY: the range lies inside a slice we borrow mutably, and the advice changes no contents. A kernel without
         // huge pages refuses it, which is no loss.
@@ -74,7 +79,7 @@ pub fn available_bytes() -> u64 {
     let group = groups_free(&text("/proc/self/cgroup"), &text);
     let addresses = address_limit().map(|limit| {
         let pages = text("/proc/self/statm").split(' ').next().and_then(|n| n.parse::<u64>().ok());
-        limit.saturating_sub(pages.unwrap_or(0) * PAGE as u64)
+        limit.saturating_sub(pages.unwrap_or(0) * page_bytes() as u64)
     });
     [machine, group, addresses].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
