@@ -101,8 +101,8 @@ deb: build
 docs:
 	tools/site
 
-# Makes release archives and wheels in target/dist for the processors in ARCHES, and a Debian package for this machine's. For others than this machine's the
-# program is compiled here, too, which takes as long as `make build`.
+# Makes release archives and wheels in target/dist for the processors in ARCHES, and a Debian package for this machine's. To
+# compile the program for another processor takes as long as `make build`.
 dist: build docs
 	$(foreach arch,$(filter-out $(shell uname -m),$(ARCHES)),tools/cross $(arch) &&) tools/dist $(ARCHES:%=--arch %)
 
