@@ -43,6 +43,8 @@ use units::Nanos;
 const LEAD_NS: u64 = 500_000_000;
 /// From a change of rates to the instant at which all carry it out, beside the same: the message is shorter.
 const LEAD_CHANGE_NS: u64 = 200_000_000;
+/// The same for a stop, at most: one slow machine does not keep the others sending.
+const LEAD_STOP_MAX: Nanos = Nanos::from_secs(3);
 /// Interval at which replies of several agents are polled.
 const POLL_EVERY: Duration = Duration::from_millis(2);
 /// Longest wait for a message.
@@ -481,9 +483,14 @@ impl<'a> Group<'a> {
         if matches!(&command, Command::Protocol(protocol) if protocol.change.port.is_some()) {
             return (command, None);
         }
+        let lead = match command {
+            // Whoever asks again does not want to wait.
+            Command::Stop if self.has_stopped => return (command, None),
+            Command::Stop => self.lead(LEAD_CHANGE_NS).min(LEAD_STOP_MAX),
+            _ => self.lead(LEAD_CHANGE_NS),
+        };
         let start = self.has_started.then_some(self.start);
-        let now = Nanos(os::clock::monotonic_ns());
-        let soonest = instant::soonest(now, start, self.lead(LEAD_CHANGE_NS));
+        let soonest = instant::soonest(Nanos(os::clock::monotonic_ns()), start, lead);
         instant::timed(command, soonest, self.has_started)
     }
 

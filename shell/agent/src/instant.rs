@@ -51,7 +51,7 @@ pub(crate) fn timed(command: Command, soonest: Nanos, is_ordered: bool) -> (Comm
             let (at, until) = common(protocol.at);
             (Command::Protocol(ProtocolCommand { at, ..protocol }), until)
         }
-        Command::Stop if is_ordered => (Command::StopAt(soonest), Some(soonest)),
+        Command::Stop if is_ordered => (Command::StopAt(change), Some(change)),
         other => (other, None),
     }
 }
@@ -134,8 +134,8 @@ mod tests {
         assert_eq!(timed(protocol(None), ms(300), true), (protocol(Some(ms(300))), Some(ms(300))));
         assert_eq!(timed(protocol(None), ms(0), false), (protocol(None), None));
         assert_eq!(timed(Command::Stop, ms(300), true), (Command::StopAt(ms(300)), Some(ms(300))));
-        // With time before the start, nothing is sent.
-        assert_eq!(timed(Command::Stop, ms(0), true), (Command::StopAt(ms(0)), Some(ms(0))));
+        // An engine needs time from the start on.
+        assert_eq!(timed(Command::Stop, ms(0), true), (Command::StopAt(FROM_START), Some(FROM_START)));
         assert_eq!(timed(Command::Stop, ms(0), false), (Command::Stop, None));
     }
 }

@@ -226,7 +226,10 @@ fn a_stop_at_an_instant_ends_the_schedule_there() {
     let document = run_told(plan(vec![some], "60s"), 1, &mut commands);
     assert_eq!((number(&document, "streams.s.tx"), document.duration_s), (50.0, 0.4));
     let late = spawn(move || {
-        sleep(Duration::from_millis(500));
+        // Once it is carried out, traffic has begun.
+        let rate = RateCommand { stream: None, speed: Speed::Share(1_000_000), at: None };
+        control.request(Command::SetRate(rate)).wait().unwrap();
+        sleep(Duration::from_millis(150));
         control.request(stop(1)).wait()
     });
     let document = run_told(plan(vec![stream("s", "1kpps")], "60s"), 1, &mut commands);

@@ -562,14 +562,17 @@ mod tests {
         commands.wait(Duration::from_millis(20));
         assert!(ended.elapsed() >= Duration::from_millis(20));
         // During it.
+        let (woke, waits) = std::sync::mpsc::channel();
         let late = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(20));
             ringer.ring();
+            waits.recv().unwrap();
             std::thread::sleep(Duration::from_millis(20));
             drop(control.request(Command::Stop));
         });
         commands.wait(long);
         assert!(!commands.stopped);
+        woke.send(()).unwrap();
         commands.wait(long);
         assert!(commands.stopped && begun.elapsed() < long / 2);
         late.join().unwrap();

@@ -153,7 +153,9 @@ impl ControlLoop<'_, '_> {
                 workers.tell(&WorkerCommand::Stop(Nanos::ZERO));
             }
             // Workers know of it already.
-            progress.stopped = progress.stopped.or(self.stops.take_if(|at| now >= *at));
+            let stop = self.stops.take_if(|at| now >= *at);
+            // One after the end by the plan stops nothing.
+            progress.stopped = progress.stopped.or(stop.filter(|at| *at < self.plan_end()));
             let may_end = self.stops.is_none_or(|at| at >= self.plan_end()) && self.collector.may_end(now);
             if progress.sent.is_none()
                 && (progress.stopped.is_some() || may_end)
@@ -306,10 +308,10 @@ impl ControlLoop<'_, '_> {
         self.collector.epoch.saturating_add(self.collector.trial.plan.duration)
     }
 
-    /// Stops traffic at a time since its start, or now if that is over.
+    /// Stops traffic at a time since its start, or as soon as all workers can know of it.
     fn stop_at(&mut self, now: Nanos, at: Nanos, workers: &mut impl Workers) {
         let epoch = self.collector.epoch;
-        let at = epoch.saturating_add(at).max(now);
+        let at = epoch.saturating_add(at).max(now.saturating_add(RATE_LEAD));
         workers.tell(&WorkerCommand::Stop(at.since(epoch)));
         self.stops = Some(self.stops.map_or(at, |other| other.min(at)));
     }
