@@ -15,7 +15,8 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-for artifact in org.eclipse.californium:californium-core:3.14.0 org.eclipse.californium:element-connector:3.14.0 org.slf4j:slf4j-api:2.0.13; do
+for artifact in org.eclipse.californium:californium-core:3.14.0 org.eclipse.californium:element-connector:3.14.0 \
+    org.slf4j:slf4j-api:2.0.13; do
     mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy -Dartifact=$artifact -DoutputDirectory=lib > log 2>&1 || exit 2
 done
 cat > Try.java <<'END'

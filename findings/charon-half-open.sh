@@ -7,7 +7,7 @@
 # fourth and fifth after a cookie, and the others never, cookie or not, until a half-open IKE_SA has become a tunnel or its time is over
 # (30 s). Only the log of charon says so: "per-IP half-open IKE_SA limit of 5 reached". A test with many tunnels from one address, or
 # over a path on which IKE_AUTH takes long, looks like loss. Give initiators addresses of their own, or set `charon.block_threshold`
-# and `charon.cookie_threshold_ip` to 0.
+# and `charon.cookie_threshold_ip` to 1000: with 0 the limit is one.
 #
 # Needs root, for namespaces of its own. Uses strongswan-charon, strongswan-libcharon, libstrongswan and strongswan-swanctl 5.9.8-5+deb12u6
 # and iproute2 6.1.0-3 of Debian 12; no Eagre.

@@ -3,10 +3,10 @@
 #
 # One would guess: `MQTT()/MQTTSubscribe(msgid=1, topics=[...])` is a valid SUBSCRIBE: Scapy fills in type and length by itself, as it does
 # for CONNECT and PUBLISH, and the flags of its header have one value only.
-# So it is: the header's flags stay 0. For SUBSCRIBE, UNSUBSCRIBE and PUBREL they have to be 2 (MQTT 3.1.1, 2.2.2), and a broker has to close
-# the connection for anything else: mosquitto does so without an answer, "malformed packet". The field is named for what
-# it means in PUBLISH: `MQTT(QOS=1)/MQTTSubscribe(...)` is right and gets its SUBACK. A script that does not read the answer
-# waits for messages that never come.
+# So it is: the header's flags stay 0. For SUBSCRIBE, UNSUBSCRIBE and PUBREL they have to be 2 (MQTT 3.1.1, 2.2.2), and a broker has to
+# close the connection for anything else: mosquitto does so without an answer, "malformed packet". The field is named for what it means in
+# PUBLISH: `MQTT(QOS=1)/MQTTSubscribe(...)` is right and gets its SUBACK. A script that does not read the answer waits for messages that
+# never come.
 #
 # Needs root, for a network namespace of its own. Uses mosquitto 2.0.11-1.2+deb12u2, libcjson1 1.7.15-1+deb12u4 and libdlt2 2.18.8-6 of
 # Debian 12, and Scapy 2.8.0 from PyPI; no Eagre.
