@@ -210,7 +210,7 @@ PREFIX = "30.0.0.0"
 
 
 def chosen(name, first, second):
-    """Who is sent the other's route, after each of two announcements: its own route won if it is not."""
+    """Whether the first route is announced, and whether that of the lower router ID replaces it."""
     second.announce(PREFIX, [65003])
     time.sleep(4)
     before = PREFIX in first.routes()
@@ -218,7 +218,8 @@ def chosen(name, first, second):
     time.sleep(4)
     # The winner's neighbor has the route of AS 65001.
     paths = [body for _, kind, body in second.received if kind == 2 and (65001).to_bytes(4, "big") in body]
-    print(f"{name}: the route of 10.0.0.3 is", "announced" if before else "missing", "and then", "replaced by that of 10.0.0.2" if paths else "kept")
+    after = "replaced by that of 10.0.0.2" if paths else "kept"
+    print(f"{name}: the route of 10.0.0.3 is", "announced" if before else "missing", "and then", after)
     return before, bool(paths)
 
 

@@ -20,7 +20,8 @@ apt-get -qq -o APT::Sandbox::User=root download unbound=1.17.1-2+deb12u4 libeven
 apt-get -qq -o APT::Sandbox::User=root download libprotobuf-c1=1.4.1-1+b1 libpython3.11=3.11.2-6+deb12u9 || exit 2
 apt-get -qq -o APT::Sandbox::User=root download libnghttp2-14=1.52.0-1+deb12u3 nsd=4.6.1-1 || exit 2
 apt-get -qq -o APT::Sandbox::User=root download pdns-server=4.7.3-2 pdns-backend-bind=4.7.3-2 || exit 2
-apt-get -qq -o APT::Sandbox::User=root download libluajit-5.1-2=2.1.0~beta3+git20220320+dfsg-4.1+deb12u1 libsodium23=1.0.18-1+deb12u1 || exit 2
+apt-get -qq -o APT::Sandbox::User=root download libluajit-5.1-2=2.1.0~beta3+git20220320+dfsg-4.1+deb12u1 || exit 2
+apt-get -qq -o APT::Sandbox::User=root download libsodium23=1.0.18-1+deb12u1 || exit 2
 apt-get -qq -o APT::Sandbox::User=root download bind9=1:9.18.49-1~deb12u3 bind9-libs=1:9.18.49-1~deb12u3 || exit 2
 for package in *.deb; do dpkg -x "$package" .; done
 libraries="$folder/usr/lib/$(uname -m)-linux-gnu"
@@ -136,7 +137,7 @@ for name, (command, port) in SERVERS.items():
     finally:
         server.terminate()
         server.wait()
-    print("%s: of 30 TCP clients %d are answered at once and %d later; two seconds after the last query %d are still connected" % (name, *seen[name]))
+    print("%s: of 30 TCP clients %d are answered at once, %d later; two seconds after the last query %d stay" % (name, *seen[name]))
 sys.exit(seen != {"Unbound": (30, 0, 5), "PowerDNS": (20, 10, 20), "NSD": (30, 0, 30), "BIND": (30, 0, 30)})
 END
 cat > try.sh <<'END'

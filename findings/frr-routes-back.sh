@@ -3,9 +3,9 @@
 #
 # One would guess: a router does not announce a route to the neighbor that it has it from: the neighbor's AS is in the path,
 # and it would have to refuse it.
-# So it is: the neighbor announces 100 routes to FRR and receives 100 UPDATEs' worth of prefixes back. The path is "65010 65001" for
-# the one who is 65001. BIRD, GoBGP and OpenBGPD send none back. A test port that counts what it receives sees all its own routes there,
-# and a table of a million routes crosses the link twice.
+# So it is: the neighbor, AS 65001, announces 100 routes to FRR and receives all of them back, with the path "65010 65001". BIRD, GoBGP
+# and OpenBGPD send none back. A test port that counts what it receives sees all its own routes there, and a table of a million routes
+# crosses the link twice.
 #
 # Needs root, for namespaces of its own. Uses frr 8.4.4-1.1~deb12u2, libyang2 2.1.30-2, libjson-c5 0.16-2, bird2 2.0.12-7, gobgpd
 # 3.10.0-1+b4, libssh-gcrypt-4 0.10.6-0+deb12u3, openbgpd 7.7-2, libevent-2.1-7 2.1.12-stable-8+deb12u1 and iproute2 6.1.0-3 of Debian 12;

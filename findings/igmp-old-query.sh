@@ -7,7 +7,8 @@
 # So it is: a program joins 232.1.1.1 from the source 10.0.0.9, and the report says so. After one query of IGMPv2 all reports are
 # of IGMPv2, also those for three IGMPv3 queries and the one for a new join: they have a group and no source. Switches and
 # routers then forward the group from all sources. The time is twice the querier's interval of 125 s, and 10 s. A tester that sends
-# queries of both versions, or a second querier, changes all tests that follow. `net.ipv4.conf.*.force_igmp_version=3` prevents it.
+# queries of both versions, or a second querier, changes all tests that follow. `net.ipv4.conf.*.force_igmp_version=3`, which is set here,
+# does not prevent it.
 #
 # Needs root, for a network namespace of its own. Uses the running kernel (Linux 6.18 when this was written) and iproute2 6.1.0-3 of Debian
 # 12; no Eagre.
@@ -71,6 +72,8 @@ for command in (
     "address add 10.0.0.2/24 dev near",
 ):
     subprocess.run(["ip", *command.split()], check=True)
+with open("/proc/sys/net/ipv4/conf/near/force_igmp_version", "w") as setting:
+    setting.write("3")
 wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0003))
 wire.bind(("wire", 0x0003))
 heard, receiver = [], socket.socket(socket.AF_INET, socket.SOCK_DGRAM)

@@ -70,7 +70,8 @@ def shown(times):
 plain = [ping3.ping("10.0.0.2", timeout=TIMEOUT) for _ in range(6)]
 time.sleep(1)
 numbered = [ping3.ping("10.0.0.2", timeout=TIMEOUT, seq=number) for number in range(1, 7)]
-print(f"ping3 {ping3.__version__}, a time-out of {TIMEOUT} s over a path of {DELAY} s: {shown(plain)}; with a seq for each: {shown(numbered)}")
+print(f"ping3 {ping3.__version__}, a time-out of {TIMEOUT} s over a path of {DELAY} s: {shown(plain)}")
+print(f"with a seq for each: {shown(numbered)}")
 late = [time for time in plain if time is not None]
 sys.exit(not (plain[0] is None and len(late) >= 2 and min(late) > DELAY - 0.01 and numbered == [None] * 6))
 END

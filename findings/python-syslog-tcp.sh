@@ -1,6 +1,6 @@
 #!/bin/sh
-# Python's SysLogHandler over TCP ends messages with a zero byte, and rsyslog waits for a newline: five messages are one, when the connection
-# ends.
+# Python's SysLogHandler over TCP ends messages with a zero byte, and rsyslog waits for a newline: five messages are one, when the
+# connection ends.
 #
 # One would guess: the handler writes what syslog servers read over TCP: a message to a line, or with its length in front (RFC 6587).
 # So it is: `append_nul` is on by default, also with SOCK_STREAM, and nothing else separates messages. rsyslog shows nothing while the

@@ -9,8 +9,8 @@
 # happens: the next one opens a new connection. A failover test counts 60 lost messages for an outage of 2 s, and
 # none if none was sent in it. Set `action.resumeRetryCount="-1"`, `action.resumeInterval="1"` and a queue.
 #
-# Needs root, for a network namespace of its own. Uses rsyslog 8.2302.0-1+deb12u2, libestr0 0.1.11-1 and libfastjson4 1.2304.0-1 of Debian 12;
-# no Eagre.
+# Needs root, for a network namespace of its own. Uses rsyslog 8.2302.0-1+deb12u2, libestr0 0.1.11-1 and libfastjson4 1.2304.0-1 of Debian
+# 12; no Eagre.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -90,7 +90,8 @@ finally:
     client.wait()
 lost = [number for number in range(90) if number not in received]
 late = max(at - EACH * number for number, at in received.items())
-print(f"90 messages, one each {EACH} s; no server from {OUTAGE[0]} to {OUTAGE[1]} s: {len(lost)} are lost, from {EACH * lost[0]} s to {EACH * lost[-1]} s")
+print(f"90 messages, one each {EACH} s; no server from {OUTAGE[0]} to {OUTAGE[1]} s")
+print(f"{len(lost)} are lost, those from {EACH * lost[0]} s to {EACH * lost[-1]} s")
 print(f"the others are at most {late:.1f} s late")
 sys.exit(not (55 <= len(lost) <= 64 and lost[-1] - lost[0] < 66 and late < 1))
 END

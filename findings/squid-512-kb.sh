@@ -1,5 +1,6 @@
 #!/bin/sh
-# Squid caches objects of up to 512 KiB: of ten requests for a file of 600 kB all ten reach the server, though `maximum_object_size` is 4 MB.
+# Squid caches objects of up to 512 KiB: of ten requests for a file of 600 kB all ten reach the server, though `maximum_object_size` is
+# 4 MB.
 #
 # One would guess: what is cacheable and smaller than `maximum_object_size` (4 MB unless set) is fetched once. That is the limit which
 # the documentation of the cache names first.

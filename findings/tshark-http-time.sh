@@ -1,5 +1,6 @@
 #!/bin/sh
-# tshark's `http.time` is the time to the end of the response's body: a server that answers after 50 ms and takes 3 s for the body has 3.05 s.
+# tshark's `http.time` is the time to the end of the response's body: a server that answers after 50 ms and takes 3 s for the body has
+# 3.05 s.
 #
 # One would guess: "time since request" of a response ends where the response begins, or is the time of its head: that is a server's
 # response time, as curl's time_starttransfer and a proxy's log have it.
@@ -53,7 +54,8 @@ with open("capture.pcap", "wb") as file:
 
 
 def time(*options):
-    command = ["usr/bin/tshark", "-r", "capture.pcap", *options, "-Y", "http.response", "-T", "fields", "-e", "frame.number", "-e", "http.time"]
+    fields = ("-Y", "http.response", "-T", "fields", "-e", "frame.number", "-e", "http.time")
+    command = ["usr/bin/tshark", "-r", "capture.pcap", *options, *fields]
     return tuple(map(float, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()))
 
 
