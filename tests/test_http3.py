@@ -1,13 +1,11 @@
 """HTTP/3: clients and servers nobody here wrote against ours, and both of ours where packets are lost."""
 
 import json
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
-from hosts import PYTHON, Host
-from lab import REPO, need, wait_until
+from hosts import PYTHON, Host, installed
+from lab import need, wait_until
 from servers import Caddy, Gtlsserver
 from sessions import all_failed, all_through, check, of
 
@@ -20,7 +18,6 @@ SERVER = {"http": {"version": 3, "server": {"rules": RULES}}}
 SIZES = [1, 1_000, 1_000_000, 10_000_000]
 # curl with BoringSSL and ngtcp2, in a library for Python.
 CURL = ["curl_cffi==0.17.0", "cffi==2.1.1", "certifi==2026.10.19.post1", "pycparser==3.12"]
-CURL_FOLDER = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve() / "reference/curl-cffi-1"
 # Gets each path twice by HTTP/3, on one connection, and says in JSON the statuses, lengths, and whether both had the same bytes.
 CURL_GETS = """
 import json, sys
@@ -86,14 +83,10 @@ def test_ngtcp2_gets_and_sends(host):
 
 def test_curl_gets_and_sends(host):
     """Bodies of every size, twice each, and one of its own; all on one connection."""
-    if not (CURL_FOLDER / "curl_cffi").is_dir():
-        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        done = subprocess.run([*pip, "--target", str(CURL_FOLDER), *CURL], check=False, capture_output=True, text=True, timeout=300)
-        if done.returncode != 0:
-            pytest.fail(f"curl_cffi can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+    packages = installed("curl-cffi-1", *CURL)
     process = serving(host)
     url = f"https://{host.tester_address()}"
-    said = json.loads(host.host.run(PYTHON, "-c", CURL_GETS, CURL_FOLDER, url, *[f"/{size}" for size in SIZES], timeout=100))
+    said = json.loads(host.host.run(PYTHON, "-c", CURL_GETS, packages, url, *[f"/{size}" for size in SIZES], timeout=100))
     assert said == {"said": [[200, size, size, True] for size in SIZES], "posted": [201, 10]}, said
     one = served(host, process)
     assert (one["transactions"], one["failed"], one["attempted"]) == (9, {}, 1), one

@@ -91,7 +91,9 @@ def test_connections_that_serve_some_requests_only(host):
     ask = asking(envoy, path="/1k", response="1000B", requests="endless")
     one = of(host.run(host.client(**ask, open="max", concurrent=2, request_count=100)))
     assert (one["transactions"], one["failed"]) == (100, {}), one
-    assert one["client"]["quic"]["connections"] == one["completed"] in (10, 11), one
+    # Sessions may begin while others wait for Envoy's word.
+    connections = one["client"]["quic"]["connections"]
+    assert connections == one["completed"] and 10 <= connections <= 13, one
     assert one["client"]["http3"]["goaways"] >= 9, one
 
 

@@ -9,7 +9,7 @@ use crate::app::AnyApp;
 use crate::counts::{Counts, Reason};
 use crate::express::Express;
 use crate::extra::Extras;
-use crate::flow::{Common, Ctx, Flag, Flow, Pacers, Place, failure, instant_near};
+use crate::flow::{Common, Ctx, Flag, Flow, Pacers, Place, failure};
 use crate::http::Alternative;
 use crate::pace::Pacer;
 use crate::plan::{AppPlan, AtEnd, Carrier, QuicPlan, RequestLog, SessionPlan, Side};
@@ -233,7 +233,7 @@ impl Apps {
         let had_turn = flow.has(Flag::Turn);
         let next = self.groups[usize::from(io.group().0)].app.leave(&mut self.extras, flow)?;
         if had_turn {
-            self.return_turn(now, flow, io.flow(), io.group(), true);
+            self.return_turns(now, flow, io.flow(), io.group());
         }
         self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
             Some(tls) => tls::close(app, tls, ctx, flow),
@@ -258,24 +258,17 @@ impl Apps {
         }
     }
 
-    /// A session has a turn that it does not need any more: on this connection, if it `goes_on` elsewhere. Another takes it if it
-    /// has not come.
-    fn return_turn(&mut self, now: Nanos, flow: &Flow, id: FlowId, group: GroupId, goes_on: bool) {
+    /// A session, or each of its programs, does not need its turn to send a request any more, if it has one: others take these turns.
+    fn return_turns(&mut self, now: Nanos, flow: &Flow, id: FlowId, group: GroupId) {
         let group = &self.groups[usize::from(group.0)];
-        let Pacers { requests, closes, .. } = &mut self.pacers[group.key.session];
-        let Some(pacer) = requests else { return };
-        let extra = self.extras.find(flow);
-        let turn = pacer.awaited(id.0).or(extra.and_then(|extra| extra.turn));
-        let entry = extra.and_then(|extra| extra.entries.back()).copied().unwrap_or_default();
-        match extra.and_then(|extra| extra.dues.back()).filter(|_| group.common.late) {
-            Some(due) => pacer.give_back(instant_near(*due, now), entry),
-            // It may be a turn to close, and after the end none is missed.
-            None if group.common.late || flow.has(Flag::Stopping) || closes.is_some() && !goes_on => {}
-            None => match turn {
-                // A number is what a list's turns have, and those are kept.
-                Some(at) if at > now => pacer.give_back(at, 0),
-                _ => pacer.lose(),
-            },
+        let pacers = &mut self.pacers[group.key.session];
+        let extras = &mut self.extras;
+        pacers.give_back(now, id.0, flow, extras, group.common.late);
+        if let Some(link) = extras.find_mut(flow).and_then(|extra| extra.quic.take()) {
+            for own in link.flows().filter(|own| own.has(Flag::Turn)) {
+                pacers.give_back(now, id.0, own, extras, group.common.late);
+            }
+            extras.find_mut(flow).expect("it had a link").quic = Some(link);
         }
     }
 
@@ -736,7 +729,7 @@ impl Apps {
     #[inline]
     fn conclude(&mut self, now: Nanos, flow: &mut Flow, id: FlowId, group: GroupId, end: End) {
         if flow.has(Flag::Turn) {
-            self.return_turn(now, flow, id, group, false);
+            self.return_turns(now, flow, id, group);
         }
         if flow.extra().is_some() {
             self.lose_redirects(flow, group);

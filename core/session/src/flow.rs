@@ -355,6 +355,45 @@ pub(crate) struct Pacers {
     pub alternative: Alternative,
 }
 
+impl Pacers {
+    /// When the turn to send a request comes that a client has waited for, and does not any more.
+    pub(crate) fn awaited(&mut self, number: u32, flow: &Flow, extras: &mut Extras) -> Option<Nanos> {
+        let own = extras.find_mut(flow).and_then(|extra| extra.turn.take());
+        self.requests.as_mut()?.awaited(number).or(own)
+    }
+
+    /// A client does not need the turn that it waits for to send a request: another takes it if it has not come, or is sent `late`. Returns whether
+    /// it waits for one.
+    #[cold]
+    pub(crate) fn give_back(
+        &mut self,
+        now: Nanos,
+        number: u32,
+        flow: &Flow,
+        extras: &mut Extras,
+        late: bool,
+    ) -> bool {
+        let Some(at) = self.awaited(number, flow, extras) else { return false };
+        let mut entry = None;
+        if late && let Some(extra) = extras.find_mut(flow) {
+            extra.dues.pop_back();
+            entry = extra.entries.pop_back();
+        }
+        let Some(pacer) = self.requests.as_mut().filter(|_| self.left != Some(0)) else { return true };
+        if late {
+            pacer.give_back(at, entry.unwrap_or_default());
+        } else if flow.has(Flag::Stopping) {
+            // After the end none is missed.
+        } else if at > now {
+            // A number is what a list's turns have, and those are kept.
+            pacer.give_back(at, 0);
+        } else {
+            pacer.lose();
+        }
+        true
+    }
+}
+
 /// Context of an application while it handles an event.
 pub(crate) struct Ctx<'a> {
     pub now: Nanos,
@@ -522,11 +561,9 @@ impl Ctx<'_> {
 
     /// Whether a client that has nothing more to do may close now; if not, it is woken when it may.
     pub(crate) fn may_close(&mut self, flow: &mut Flow) -> bool {
-        if !flow.has(Flag::Done) {
-            // A turn to ask is none to close.
-            flow.unset(Flag::Turn);
-            flow.set(Flag::Done);
-        }
+        // A turn to ask is none to close.
+        self.give_turn_back(flow);
+        flow.set(Flag::Done);
         if flow.has(Flag::Closing) {
             return false;
         }
@@ -572,10 +609,22 @@ impl Ctx<'_> {
     #[inline]
     fn take_own_turn(&mut self, flow: &mut Flow) -> bool {
         let had = flow.take(Flag::Turn);
-        if had && let Some(pacer) = &mut self.pacers.requests {
-            pacer.awaited(self.number);
+        if had {
+            self.pacers.awaited(self.number, flow, self.extras);
         }
         had
+    }
+
+    /// A client sends no more requests: the turn that it waits for goes to another, if it has not come.
+    #[inline]
+    pub(crate) fn give_turn_back(&mut self, flow: &mut Flow) {
+        if flow.has(Flag::Turn) {
+            let was_given = self.pacers.give_back(self.now, self.number, flow, self.extras, self.common.late);
+            // Whoever is done waits for a turn to close.
+            if was_given || !flow.has(Flag::Done) {
+                flow.unset(Flag::Turn);
+            }
+        }
     }
 
     /// Whether the last request of all clients together was sent.
@@ -600,10 +649,14 @@ impl Ctx<'_> {
             if pacer.is_listed() {
                 extra.entries.push_back(pacer.last());
             }
-        } else if let Some(extra) = self.extras.find_mut(flow) {
-            extra.turn = turn;
-        } else if let Some(at) = turn.filter(|_| waits) {
-            pacer.await_turn(self.number, at);
+        }
+        if let Some(at) = turn.filter(|_| waits) {
+            // Programs on streams of a connection have the flow's number in common.
+            if self.common.quic || flow.extra().is_some() {
+                self.extras.of(flow).turn = Some(at);
+            } else {
+                pacer.await_turn(self.number, at);
+            }
         }
         let is_now = turn.is_some_and(|at| at <= self.now);
         if !is_now {

@@ -5,7 +5,8 @@
 //! of several workers interleave evenly. Turns of a list come at its instants instead; none of them expires.
 
 use crate::scale::{Scale, Warp};
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use units::{Nanos, Pps};
 
@@ -67,7 +68,7 @@ pub(crate) struct Pacer {
     /// Whether a turn has been requested. Earlier turns expire.
     begun: bool,
     /// Assigned turns that could not be used, and their numbers.
-    returned: VecDeque<(Nanos, u64)>,
+    returned: BinaryHeap<Reverse<(Nanos, u64)>>,
     /// When the assigned turns come that flows wait for, by the flow's number; [`Nanos::MAX`] of flows that wait for none, or note it
     /// elsewhere.
     awaited: Vec<Nanos>,
@@ -96,7 +97,7 @@ impl Pacer {
             warp: Warp::default(),
             keeps: false,
             begun: false,
-            returned: VecDeque::new(),
+            returned: BinaryHeap::new(),
             awaited: Vec::new(),
             last: 0,
             expired: 0,
@@ -130,8 +131,8 @@ impl Pacer {
         if !self.keeps || !self.begun {
             return 0;
         }
-        let returned = self.returned.iter().filter(|(at, _)| *at <= now).count() as u64;
-        returned + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
+        self.returned_until(now)
+            + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
     }
 
     /// Whether unused turns are kept.
@@ -141,7 +142,23 @@ impl Pacer {
 
     /// Turns that expired before `now` without a taker, as far as they were found since the first request.
     pub(crate) fn expired(&self, now: Nanos) -> u64 {
-        self.expired + self.returned.iter().filter(|(at, _)| !self.keeps && *at < now).count() as u64
+        let unseen = if self.keeps || now == Nanos::ZERO { 0 } else { self.returned_until(Nanos(now.0 - 1)) };
+        self.expired + unseen
+    }
+
+    /// When the first turn comes that was returned.
+    fn first_returned(&self) -> Option<Nanos> {
+        self.returned.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Returned turns that come at `until` or before. Mostly there are none, as the first one shows.
+    fn returned_until(&self, until: Nanos) -> u64 {
+        match self.first_returned() {
+            Some(at) if at <= until => {
+                self.returned.iter().filter(|Reverse((at, _))| *at <= until).count() as u64
+            }
+            _ => 0,
+        }
     }
 
     /// Lets turns before `now` expire, unless they are kept.
@@ -154,8 +171,8 @@ impl Pacer {
 
     /// Turns that were returned expire like others, unless they are kept.
     fn expire_returned(&mut self, now: Nanos) {
-        while !self.keeps && self.returned.front().is_some_and(|(at, _)| *at < now) {
-            self.returned.pop_front();
+        while !self.keeps && self.first_returned().is_some_and(|at| at < now) {
+            self.returned.pop();
             self.expired += 1;
         }
     }
@@ -183,8 +200,7 @@ impl Pacer {
 
     /// Takes an assigned turn back that was not used: for the next caller, unless it comes before that and is not kept.
     pub(crate) fn give_back(&mut self, at: Nanos, turn: u64) {
-        let place = self.returned.partition_point(|(other, _)| *other <= at);
-        self.returned.insert(place, (at, turn));
+        self.returned.push(Reverse((at, turn)));
     }
 
     /// Scales the rate, from `at` on. A holder of a turn that has not come must request another.
@@ -225,11 +241,11 @@ impl Pacer {
             return None;
         }
         self.expire_returned(now);
-        if let Some((at, turn)) = self.returned.front().copied() {
+        if let Some(Reverse((at, turn))) = self.returned.peek().copied() {
             if at > now && at >= end {
                 return None;
             }
-            self.returned.pop_front();
+            self.returned.pop();
             self.last = turn;
             return Some(at);
         }
@@ -304,6 +320,28 @@ mod tests {
         pacer.give_back(second.0, second.1);
         pacer.expire(ms(550));
         assert_eq!((pacer.expired(ms(550)), pacer.next(ms(550))), (2, second.0));
+    }
+
+    /// Whatever the order in which they come back, and however many.
+    #[test]
+    fn many_turns_that_were_given_back_are_in_order() {
+        const TURNS: u64 = 1_000_000;
+        let mut pacer = Pacer::new(Pps::new(1_000_000), 0, 1);
+        let mut turns: Vec<(Nanos, u64)> = (0..TURNS).map(|_| (pacer.next(Nanos(0)), pacer.last())).collect();
+        let mut state = 1_u64;
+        for place in (1..turns.len()).rev() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            turns.swap(place, (state >> 33) as usize % (place + 1));
+        }
+        for (at, turn) in turns {
+            pacer.give_back(at, turn);
+        }
+        let half = Nanos::from_millis(500);
+        assert_eq!((pacer.expired(Nanos(0)), pacer.expired(half)), (0, TURNS / 2));
+        for turn in TURNS / 2..TURNS {
+            assert_eq!((pacer.next(half), pacer.last()), (Nanos::from_micros(turn), turn));
+        }
+        assert_eq!((pacer.next(half), pacer.expired(half)), (Nanos::from_secs(1), TURNS / 2));
     }
 
     #[test]

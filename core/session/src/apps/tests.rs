@@ -5,6 +5,7 @@ use crate::clients::Clients;
 use crate::counts::{Counts, Reason};
 use crate::flow::Flow;
 use crate::plan::*;
+use crate::scale::Scale;
 use crate::testing::{CLIENT, SERVER, Wire, plan};
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -405,6 +406,63 @@ fn a_turn_comes_back_from_a_session_that_ends() {
     assert_eq!(apps.unsent_requests(0, at(2_500)), 1);
     let (_, _, wake) = opened(&mut apps, 4, at(2_600));
     assert_eq!(wake, Some(at(3_000)));
+}
+
+/// One whose server takes no more requests waits for a turn to close, and another takes its turn to send one.
+#[test]
+fn a_turn_to_ask_comes_back_from_a_session_that_waits_to_close() {
+    for late in [false, true] {
+        let mut entry = plan(endless_http(2).0);
+        entry.verify = false;
+        let load = LoadPlan::at(OpenRate::Max);
+        let rate = Some(Pps::new(1));
+        entry.load = LoadPlan { request_rate: rate, close_rate: Some(Pps::new(4)), late, ..load };
+        let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+        let at = Nanos::from_millis;
+        let opened = |apps: &mut Apps, number: u32, now| {
+            let (mut flow, mut io) =
+                (apps.start(now, CLIENT, u64::from(number)), Io::new(FlowId(number), CLIENT));
+            apps.opened(now, &mut flow, &mut io);
+            (flow, io.asked(), io.asked_to_wake())
+        };
+        let (mut first, asked, wake) = opened(&mut apps, 1, Nanos::ZERO);
+        assert!(asked > 0 && wake == Some(at(1_000)), "{late}: {wake:?}");
+        let mut io = Io::new(FlowId(1), CLIENT);
+        let answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+        apps.acknowledged(at(400), &mut first, &mut io, asked);
+        apps.received(at(400), &mut first, &mut io, answer);
+        assert_eq!((io.asked_to_close(), io.asked_to_wake()), (false, Some(at(500))), "{late}");
+        let (_, asked, wake) = opened(&mut apps, 2, at(450));
+        assert_eq!((asked, wake), (0, Some(at(1_000))), "{late}");
+        let mut io = Io::new(FlowId(1), CLIENT);
+        apps.woke(at(500), &mut first, &mut io);
+        assert!(io.asked_to_close(), "{late}");
+        apps.closed(at(501), &mut first, FlowId(1), CLIENT, End::Closed);
+        // The flow's number is another's, who has a turn that comes later.
+        let (mut next, _, wake) = opened(&mut apps, 1, at(510));
+        assert_eq!(wake, Some(at(2_000)), "{late}");
+        apps.closed(at(1_600), &mut next, FlowId(1), CLIENT, End::Reset);
+        assert_eq!(apps.unsent_requests(0, at(1_900)), 0, "{late}");
+        assert_eq!(opened(&mut apps, 1, at(1_950)).2, Some(at(2_000)), "{late}");
+    }
+}
+
+/// While the rate is zero no session has a turn, so none is missed when one ends.
+#[test]
+fn no_turn_is_missed_while_the_rate_is_zero() {
+    for late in [false, true] {
+        let mut entry = plan(endless_http(1).0);
+        entry.verify = false;
+        entry.load = LoadPlan { request_rate: Some(Pps::new(1)), late, ..LoadPlan::at(OpenRate::Max) };
+        let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+        let at = Nanos::from_millis;
+        apps.scale(0, at(10), Scale::new(0, 1));
+        let (mut flow, mut io) = (apps.start(at(20), CLIENT, 0), Io::new(FlowId(0), CLIENT));
+        apps.opened(at(20), &mut flow, &mut io);
+        assert_eq!(io.asked(), 0);
+        apps.closed(at(500), &mut flow, FlowId(0), CLIENT, End::Reset);
+        assert_eq!(apps.unsent_requests(0, at(1_900)), 0, "{late}");
+    }
 }
 
 /// Clients of an entry, against servers that immediately send the same response to every request.

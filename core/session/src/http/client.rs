@@ -657,7 +657,8 @@ impl Client {
             flow.set(Flag::Paused);
             return ctx.wake_at(flow, end);
         }
-        if !flow.has(Flag::Turn) {
+        // Who waits for a turn to ask needs none where the server takes no more.
+        if !flow.has(Flag::Turn) || flow.has(Flag::Last) {
             self.pump(ctx, flow);
         }
     }

@@ -97,7 +97,12 @@ impl Channel {
         Self { carried, lanes: Vec::new(), parts: None, early: false }
     }
 
-    /// The flows of its programs, each with its additional state.
+    /// The flows of its programs.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = &Flow> {
+        self.lanes.iter().map(|lane| &lane.flow)
+    }
+
+    /// The same, each with its additional state.
     pub(crate) fn into_flows(self) -> impl Iterator<Item = Flow> {
         self.lanes.into_iter().map(|lane| lane.flow)
     }
@@ -608,7 +613,7 @@ impl OverQuic {
             let has_turn = flow.has(Flag::Turn);
             for place in 0..channel.lanes.len() {
                 let lane = &mut channel.lanes[place];
-                let lost_turn = !has_turn && lane.flow.take(Flag::Turn);
+                let lost_turn = !has_turn && ctx.take_turn_away(&mut lane.flow);
                 if is_due && (lost_turn || lane.wake.is_some_and(|at| at <= ctx.now)) {
                     lane.wake = None;
                     lane.flow.unset(Flag::Armed);

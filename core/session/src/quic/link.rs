@@ -74,7 +74,16 @@ impl Link {
 }
 
 impl Link {
-    /// The flows of programs that run on it beside each other, each with its additional state.
+    /// The flows of programs that run on it beside each other.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = &Flow> {
+        let channel = match self {
+            Self::Program(channel) => Some(channel),
+            _ => None,
+        };
+        channel.into_iter().flat_map(|channel| channel.flows())
+    }
+
+    /// The same, each with its additional state.
     pub(crate) fn into_flows(self) -> impl Iterator<Item = Flow> {
         let channel = match self {
             Self::Program(channel) => Some(channel),

@@ -183,7 +183,7 @@ impl Client {
         if !self.all_sent(flow) {
             flow.set(Flag::Stopped);
         }
-        flow.unset(Flag::Turn);
+        ctx.give_turn_back(flow);
         flow.state = WAITING;
         self.wait(ctx, flow);
     }

@@ -497,8 +497,8 @@ impl Client {
             return;
         }
         flow.set(Flag::Stopped);
+        ctx.give_turn_back(flow);
         flow.set(Flag::Done);
-        ctx.take_turn_away(flow);
         flow.unset(Flag::Paused);
         Link::with(ctx, flow, |ctx, flow, link| self.say_close(ctx, flow, link));
     }

@@ -1,11 +1,12 @@
 //! Both ends over connections of a plain QUIC, and each end before one that does something else.
 
 use crate::plan::*;
-use crate::quic::plain::{Against, early, failures, joined_by};
+use crate::quic::plain::{Against, early, failures, joined_at, joined_by};
 use crate::quic::{Quic, QuicEnd, QuicEvent};
 use crate::{Counts, Reason};
 use std::sync::Arc;
-use units::Nanos;
+use tcp::{App, End, FlowId, GroupId};
+use units::{Nanos, Pps};
 
 fn by(streams: u16, unidirectional: bool) -> QuicOptions {
     QuicOptions {
@@ -152,4 +153,19 @@ fn streams_of_the_other_kind_are_refused() {
         against.run(20);
         assert_eq!(against.half.counts().bytes_received, 10, "{one_way}");
     }
+}
+
+/// Programs on streams beside each other wait for a turn each, and others can take all of them.
+#[test]
+fn the_turns_of_all_streams_come_back() {
+    joined_at(&raw(10, 10, 3), by(5, false), Some(Pps::new(10)), 60, |milli, now, client| {
+        if milli == 50 {
+            client.tell(|apps, flow, _| {
+                apps.closed(now, flow, FlowId(0), GroupId(0), End::Reset);
+                let unsent = |milli| apps.unsent_requests(0, Nanos::from_millis(milli));
+                assert_eq!([1_050, 1_150, 1_250, 1_450, 1_550, 2_000].map(unsent), [0, 1, 2, 4, 5, 5]);
+            });
+            client.end = Some(End::Reset);
+        }
+    });
 }
