@@ -255,7 +255,7 @@ impl<N: Sequence> Originations<N> {
         if group == self.showing {
             for range in 0..self.shown.len() {
                 let (shown, shows) = (was_up && self.shown[range], is_wanted && self.shows(range));
-                // What is flushed stays what it is: in OSPF its checksum says which instance that is.
+                // What is flushed stays what it is: a checksum may say which instance that is.
                 if is_wanted {
                     self.shown[range] = shows;
                 }
