@@ -9,7 +9,8 @@ from lab import REPO, call
 
 POLICY = tomllib.loads((REPO / "deny.toml").read_text())
 ALLOWED = set(POLICY["licenses"]["allow"])
-[TARGET] = POLICY["graph"]["targets"]
+# Arguments of cargo: all libraries that any of the platforms needs.
+PLATFORMS = [word for target in POLICY["graph"]["targets"] for word in ("--filter-platform", target)]
 CRATES_IO = "registry+https://github.com/rust-lang/crates.io-index"
 WORKSPACES = {"eagre": "Cargo.toml", "fuzz": "fuzz/Cargo.toml"}
 TOKEN = re.compile(r"\s*(?:(?P<mark>[()])|(?P<word>AND|OR|/)|(?P<license>[\w.+-]+(?: WITH [\w.-]+)?))")
@@ -31,7 +32,7 @@ def is_allowed(expression):
 def libraries(request):
     """The packages of a workspace that come from elsewhere."""
     manifest = REPO / WORKSPACES[request.param]
-    command = ["cargo", "metadata", "--format-version=1", "--locked", "--filter-platform", TARGET, "--manifest-path", manifest]
+    command = ["cargo", "metadata", "--format-version=1", "--locked", *PLATFORMS, "--manifest-path", manifest]
     found = [package for package in json.loads(call(*command, timeout=300))["packages"] if package["source"]]
     assert found
     return found
