@@ -1,8 +1,8 @@
 # Start with `make demo` and `make test` on a fresh Debian machine. Both name the packages they install.
 
 SECONDS ?= 10
-# What `make dist` packs for: one of them is this machine's.
-ARCHES ?= x86_64 aarch64
+# Processors that `make dist` packs for: this machine's, and the one that programs can be compiled for elsewhere.
+ARCHES ?= $(sort $(shell uname -m) aarch64)
 # Runs a command beside the black-box tests, on otherwise idle cores only.
 BESIDE = $(CURDIR)/tools/beside
 # Runs the unit tests of the crates on some floors: core, edge, shell, dev.
