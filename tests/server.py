@@ -119,7 +119,11 @@ class Server:
         """The processes of its runs and campaigns, by number."""
         found = set()
         for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            for pid in (task / "children").read_text().split():
+            children = ""
+            # A thread or a process may have ended meanwhile.
+            with contextlib.suppress(OSError):
+                children = (task / "children").read_text()
+            for pid in children.split():
                 with contextlib.suppress(OSError):
                     if Path(f"/proc/{pid}/comm").read_text().strip() == "eagre-agent":
                         found.add(int(pid))
