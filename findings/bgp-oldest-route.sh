@@ -1,14 +1,14 @@
 #!/bin/sh
 # Of two equal routes FRR and GoBGP keep the older one, BIRD and OpenBGPD change to the one of the lower router ID: a path that comes back
-# takes the traffic back with the latter only.
+# gets its traffic back only with the latter.
 #
 # One would guess: all daemons choose alike, as the decision process of RFC 4271 has it: equal routes of two external neighbors are
 # decided by the lower BGP identifier.
-# So it is: a neighbor with the identifier 10.0.0.3 announces a prefix, and 10.0.0.2 the same one two seconds later. BIRD and OpenBGPD
-# change to the second neighbor. FRR and GoBGP stay with the first one, whichever that is. So a test of failover that restores the
-# preferred path sees a second change of paths with two of the daemons and none with the others, and which path is
-# used at all depends on the order in which ports came up. `bestpath compare-routerid` makes FRR choose by identifier, and
-# `prefer older on` makes BIRD keep the older one.
+# So it is: a neighbor with the identifier 10.0.0.3 announces a prefix, and 10.0.0.2 the same one four seconds later. BIRD and OpenBGPD
+# change to the second neighbor. FRR and GoBGP stay with the first one, in the other order, too. So a test of failover that restores the
+# preferred path sees a second change of paths with two of the daemons and none with the others, whose path depends on the order in
+# which neighbors came up. `bgp bestpath compare-routerid` makes FRR choose by identifier, and `prefer older on` makes BIRD keep the
+# older one.
 #
 # Needs root, for namespaces of its own. Uses frr 8.4.4-1.1~deb12u2, libyang2 2.1.30-2, libjson-c5 0.16-2, bird2 2.0.12-7, gobgpd
 # 3.10.0-1+b4, libssh-gcrypt-4 0.10.6-0+deb12u3, openbgpd 7.7-2, libevent-2.1-7 2.1.12-stable-8+deb12u1 and iproute2 6.1.0-3 of Debian 12;
@@ -39,6 +39,8 @@ router bgp 65010
  neighbor 10.0.0.3 remote-as 65003
  neighbor 10.0.0.3 passive
 END
+sed 's/passive;/& prefer older on;/' bird.conf > bird-older.conf
+sed 's/^ no bgp ebgp/ bgp bestpath compare-routerid\n&/' frr.conf > frr-identifier.conf
 cat > gobgp.toml <<END
 [global.config]
 as = 65010
@@ -76,10 +78,12 @@ import threading
 import time
 
 OPEN, UPDATE, NOTIFICATION, KEEPALIVE = 1, 2, 3, 4
-FRR = "-n -Z -f frr.conf -i /run/frr/bgpd.pid --vty_socket /run/frr -P 0 -u frr -g frr -p 1790"
+FRR = "-n -Z -i /run/frr/bgpd.pid --vty_socket /run/frr -P 0 -u frr -g frr -p 1790"
 DAEMONS = {
     "BIRD 2.0.12": "usr/sbin/bird -f -c bird.conf -s /run/bird.ctl",
-    "FRR 8.4.4": f"usr/lib/frr/bgpd {FRR}",
+    "BIRD 2.0.12 with `prefer older on`": "usr/sbin/bird -f -c bird-older.conf -s /run/bird.ctl",
+    "FRR 8.4.4": f"usr/lib/frr/bgpd {FRR} -f frr.conf",
+    "FRR 8.4.4 with `bgp bestpath compare-routerid`": f"usr/lib/frr/bgpd {FRR} -f frr-identifier.conf",
     "GoBGP 3.10.0": "usr/bin/gobgpd -f gobgp.toml --api-hosts 127.0.0.1:50051",
     "OpenBGPD 7.7": "usr/sbin/bgpd -d -f openbgpd.conf",
 }
@@ -204,27 +208,33 @@ cat > try.py <<'END'
 import sys
 import time
 
-from bgp import with_each
+from bgp import UPDATE, encoded, with_each
 
-PREFIX = "30.0.0.0"
+
+def replaced(prefix, older, newer):
+    """Whether the older neighbor's route is announced, and whether the newer neighbor's route replaces it four seconds later."""
+    older[0].announce(prefix, [older[1]])
+    time.sleep(4)
+    announced = prefix in newer[0].routes()
+    newer[0].announce(prefix, [newer[1]])
+    time.sleep(4)
+    # The neighbor whose route is not chosen gets the other's.
+    updates = [body for _, kind, body in older[0].received if kind == UPDATE and encoded([prefix]) in body]
+    paths = [body for body in updates if newer[1].to_bytes(4, "big") in body]
+    change = f"replaced by {newer[0].address}'s" if paths else "kept"
+    print(f"  the route of {older[0].address} is", "announced" if announced else "missing", "and then", change)
+    assert announced
+    return bool(paths)
 
 
 def chosen(name, first, second):
-    """Whether the first route is announced, and whether that of the lower router ID replaces it."""
-    second.announce(PREFIX, [65003])
-    time.sleep(4)
-    before = PREFIX in first.routes()
-    first.announce(PREFIX, [65001])
-    time.sleep(4)
-    # The winner's neighbor has the route of AS 65001.
-    paths = [body for _, kind, body in second.received if kind == 2 and (65001).to_bytes(4, "big") in body]
-    after = "replaced by that of 10.0.0.2" if paths else "kept"
-    print(f"{name}: the route of 10.0.0.3 is", "announced" if before else "missing", "and then", after)
-    return before, bool(paths)
+    print(f"{name}:")
+    first, second = (first, 65001), (second, 65003)
+    return replaced("30.0.0.0", second, first), replaced("31.0.0.0", first, second)
 
 
 seen = with_each(chosen)
-changed = [name.split()[0] for name, (before, replaced) in seen.items() if replaced]
-sys.exit(not (all(before for before, _ in seen.values()) and changed == ["BIRD", "OpenBGPD"]))
+IDENTIFIER, OLDER = (True, False), (False, False)
+sys.exit(list(seen.values()) != [IDENTIFIER, OLDER, OLDER, IDENTIFIER, OLDER, IDENTIFIER])
 END
 unshare -nm sh try.sh

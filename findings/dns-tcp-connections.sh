@@ -1,7 +1,7 @@
 #!/bin/sh
 # Of 30 idle TCP clients Unbound keeps five, and PowerDNS makes the last ten wait for five seconds; NSD and BIND serve all.
 #
-# One would guess: a DNS server holds hundreds of TCP connections, idle ones for some ten seconds as RFC 7766 has it, and a client may use
+# One would guess: a DNS server holds hundreds of TCP connections, idle ones for a few seconds as RFC 7766 has it, and a client may use
 # one for many queries.
 # So it is: 30 clients connect 20 ms apart, ask once each, and stay. Unbound has ten places for TCP and TLS (`incoming-num-tcp`), and
 # while more than half of them are taken closes idle connections after 0.2 s: all are answered, five stay. PowerDNS has twenty

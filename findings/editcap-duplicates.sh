@@ -2,10 +2,10 @@
 # `editcap -d` removes equal frames whenever they came: of 100 equal datagrams a minute apart one is left.
 #
 # One would guess: "remove duplicates" removes what was captured twice, within a moment, as at two ports of a switch.
-# So it is: `-d` compares a frame with the five before it, by length and content, and ignores times: 99 of 100 datagrams
-# that were sent a minute apart are "duplicates". A stream of a traffic generator with one payload and no counter in it, keepalives
-# and BFD packets are gone but for the first one. `-w 0.001` looks at times. Of datagrams in which only the
-# IP identification counts up all 100 stay.
+# So it is: `-d` compares a frame with the four before it, by length and content, and ignores times: 99 of 100 datagrams
+# that were sent a minute apart are "duplicates". With three other frames between two equal ones it still removes the second, with four
+# it does not. A stream of a traffic generator with one payload and no counter in it is gone but for its first frame. `-w 0.001` looks
+# at times. Of datagrams in which only the IP identification counts up all 100 stay.
 #
 # Uses wireshark-common 4.0.17-0+deb12u3 (editcap) of Debian 12; no Eagre.
 set -eu
@@ -25,13 +25,12 @@ import subprocess
 import sys
 
 
-def left(counts_up, *options):
-    """Of 100 UDP datagrams a minute apart, those that editcap keeps."""
+def left(different, *options):
+    """Of 100 UDP datagrams a minute apart, those that editcap keeps. Their IP identifications are as many as `different`, in turn."""
     with open("capture.pcap", "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
         for number in range(100):
-            identification = number if counts_up else 0
-            ip = struct.pack("!BBHHHBBHII", 69, 0, 86, identification, 0, 64, 17, 0, 0xC0000201, 0xC0000202)
+            ip = struct.pack("!BBHHHBBHII", 69, 0, 86, number % different, 0, 64, 17, 0, 0xC0000201, 0xC0000202)
             packet = bytes(12) + b"\x08\0" + ip + struct.pack("!HHHH", 7, 9, 66, 0) + bytes(58)
             file.write(struct.pack("<IIII", 60 * number, 0, len(packet), len(packet)) + packet)
     command = ["usr/bin/editcap", *options, "capture.pcap", "left.pcap"]
@@ -40,9 +39,11 @@ def left(counts_up, *options):
     return seen - skipped
 
 
-equal, numbered, timed = left(False, "-d"), left(True, "-d"), left(False, "-w", "0.001")
+equal, numbered, timed = left(1, "-d"), left(100, "-d"), left(1, "-w", "0.001")
+three, four = left(4, "-d"), left(5, "-d")
 print(f"100 equal datagrams a minute apart: editcap -d keeps {equal}, editcap -w 0.001 {timed}")
 print(f"with an IP identification that counts up: editcap -d keeps {numbered}")
-sys.exit((equal, numbered, timed) != (1, 100, 100))
+print(f"with three other datagrams between two equal ones it keeps {three}, with four {four}")
+sys.exit((equal, numbered, timed, three, four) != (1, 100, 100, 4, 100))
 END
 python3 try.py

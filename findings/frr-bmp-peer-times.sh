@@ -4,8 +4,8 @@
 # One would guess: the time in a Peer Up Notification is that of the session's start, and a collector can take the time of convergence
 # from it.
 # So it is: FRR writes the time at which the machine's monotonic clock was zero, its start. All sessions have the same one.
-# Its Route Monitoring messages are dated right. GoBGP dates Peer Up right, in whole seconds. A collector's list says that
-# no session has ever gone down since the host started; take the time at which the message came.
+# Its Route Monitoring messages are dated right. GoBGP dates Peer Up right, in whole seconds. In a collector's list all sessions
+# look as old as the host; take the time at which the message came.
 #
 # Needs root, for namespaces of its own. Uses frr 8.4.4-1.1~deb12u2, libyang2 2.1.30-2, libjson-c5 0.16-2, gobgpd 3.10.0-1+b4,
 # libssh-gcrypt-4 0.10.6-0+deb12u3 and iproute2 6.1.0-3 of Debian 12; no Eagre.

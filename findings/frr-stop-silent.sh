@@ -1,13 +1,13 @@
 #!/bin/sh
-# FRR that is stopped closes its sessions without a NOTIFICATION if the neighbor offers graceful restart: the neighbor keeps routes to a
-# router that will not come back.
+# FRR that is stopped closes its sessions without a NOTIFICATION if the neighbor offers graceful restart, even without `bgp
+# graceful-restart` in its own configuration.
 #
-# One would guess: a daemon that is stopped in order sends a Cease, "administrative shutdown" (RFC 4486), and its neighbors drop its
-# routes at once. Graceful restart is for one that restarts.
-# So it is: with BIRD and OpenBGPD it is a Cease of subcode 2, and with GoBGP one of 3, "peer de-configured". FRR sends it to
-# neighbors without the capability for graceful restart. To those with it, as FRR itself offers by default, it just closes the connection,
-# which means "I restart": they go on sending traffic to it for its restart time of 120 s. A test of an orderly stop shows no loss of
-# routes, and a loss of traffic.
+# One would guess: a daemon that is stopped in order sends a Cease, "administrative shutdown" (RFC 4486), so a neighbor's log shows an
+# orderly stop.
+# So it is: with BIRD and OpenBGPD it is a Cease of subcode 2, and with GoBGP one of 3, "peer de-configured". FRR sends a Cease only to
+# neighbors without the capability for graceful restart. To those with it, it just closes the connection, as a crash does. By
+# default the capability in FRR's own OPEN has a restart time of 120 s and no family. With `bgp graceful-restart` it lists IPv4 unicast,
+# and RFC 4724 lets a neighbor keep such a family's routes for the restart time when a connection closes without a NOTIFICATION.
 #
 # Needs root, for namespaces of its own. Uses frr 8.4.4-1.1~deb12u2, libyang2 2.1.30-2, libjson-c5 0.16-2, bird2 2.0.12-7, gobgpd
 # 3.10.0-1+b4, libssh-gcrypt-4 0.10.6-0+deb12u3, openbgpd 7.7-2, libevent-2.1-7 2.1.12-stable-8+deb12u1 and iproute2 6.1.0-3 of Debian 12;
@@ -38,6 +38,7 @@ router bgp 65010
  neighbor 10.0.0.3 remote-as 65003
  neighbor 10.0.0.3 passive
 END
+sed 's/^ no bgp ebgp/ bgp graceful-restart\n&/' frr.conf > frr-restart.conf
 cat > gobgp.toml <<END
 [global.config]
 as = 65010
@@ -75,10 +76,11 @@ import threading
 import time
 
 OPEN, UPDATE, NOTIFICATION, KEEPALIVE = 1, 2, 3, 4
-FRR = "-n -Z -f frr.conf -i /run/frr/bgpd.pid --vty_socket /run/frr -P 0 -u frr -g frr -p 1790"
+FRR = "-n -Z -i /run/frr/bgpd.pid --vty_socket /run/frr -P 0 -u frr -g frr -p 1790"
 DAEMONS = {
     "BIRD 2.0.12": "usr/sbin/bird -f -c bird.conf -s /run/bird.ctl",
-    "FRR 8.4.4": f"usr/lib/frr/bgpd {FRR}",
+    "FRR 8.4.4": f"usr/lib/frr/bgpd {FRR} -f frr.conf",
+    "FRR 8.4.4 with `bgp graceful-restart`": f"usr/lib/frr/bgpd {FRR} -f frr-restart.conf",
     "GoBGP 3.10.0": "usr/bin/gobgpd -f gobgp.toml --api-hosts 127.0.0.1:50051",
     "OpenBGPD 7.7": "usr/sbin/bgpd -d -f openbgpd.conf",
 }
@@ -92,7 +94,8 @@ class Peer:
     """A BGP session with the daemon, and what came over it: time, kind, body."""
 
     def __init__(self, address, number, hold=90, more=b""):
-        self.address, self.received, self.established = address, [], threading.Event()
+        self.address, self.received = address, []
+        self.established, self.closed = threading.Event(), threading.Event()
         deadline = time.monotonic() + 15
         while True:
             self.socket = socket.socket()
@@ -120,6 +123,19 @@ class Peer:
                 self.socket.sendall(message(KEEPALIVE))
             elif kind == KEEPALIVE:
                 self.established.set()
+        self.closed.set()
+
+    def capability(self, code):
+        """Value of a capability in the OPEN of the daemon, or None."""
+        options = next(body for _, kind, body in self.received if kind == OPEN)[10:]
+        while options:
+            kind, size = options[:2]
+            capabilities, options = options[2 : 2 + size], options[2 + size :]
+            while kind == 2 and capabilities:
+                if capabilities[0] == code:
+                    return capabilities[2 : 2 + capabilities[1]]
+                capabilities = capabilities[2 + capabilities[1] :]
+        return None
 
 
 def with_each(action):
@@ -168,20 +184,32 @@ from bgp import NOTIFICATION, Peer, signal, with_each
 GRACEFUL_RESTART = b"\x40\x06\x00\x78\x00\x01\x01\x00"
 
 
+def restart(value):
+    """Restart time and families (AFI and SAFI) of a capability for graceful restart."""
+    if value is None:
+        return None
+    return int.from_bytes(value[:2], "big") & 0xFFF, [value[at : at + 3].hex() for at in range(2, len(value), 4)]
+
+
 def farewell(name, daemon):
-    """Code and subcode of the NOTIFICATIONs that neighbors get, with graceful restart and without, when the daemon is stopped."""
+    """The daemon's capability for graceful restart, and code and subcode of the NOTIFICATIONs that neighbors with graceful restart and
+    without get when it is stopped."""
     peers = Peer("10.0.0.2", 65001, more=GRACEFUL_RESTART), Peer("10.0.0.3", 65003)
     time.sleep(3)
+    offered = restart(peers[0].capability(64))
+    print(f"{name}:", "restart time {} s, families {}".format(*offered) if offered else "no capability for graceful restart")
     daemon.send_signal(signal.SIGTERM)
     daemon.wait()
     time.sleep(1)
-    seen = [{body[:2].hex() for _, kind, body in peer.received if kind == NOTIFICATION} for peer in peers]
-    print(f"{name} is stopped. NOTIFICATION with graceful restart:", *seen[0] or ["none"], "and without:", *sorted(seen[1]) or ["none"])
-    return seen
+    assert all(peer.closed.is_set() for peer in peers)
+    seen = [sorted({body[:2].hex() for _, kind, body in peer.received if kind == NOTIFICATION}) for peer in peers]
+    print("  is stopped. NOTIFICATION to the neighbor with graceful restart:", *seen[0] or ["none"], "and without:", *seen[1] or ["none"])
+    return offered, *seen
 
 
-bird, frr, gobgp, openbgpd = with_each(farewell).values()
-others = bird == openbgpd == [{"0602"}] * 2 and gobgp == [{"0603"}] * 2
-sys.exit(not (others and frr[0] == set() and frr[1] and all(code.startswith("06") for code in frr[1])))
+bird, frr, restarting, gobgp, openbgpd = with_each(farewell).values()
+others = [daemon[1:] for daemon in (bird, openbgpd, gobgp)] == [(["0602"],) * 2] * 2 + [(["0603"],) * 2]
+silent = all(with_it == [] and without and all(code.startswith("06") for code in without) for _, with_it, without in (frr, restarting))
+sys.exit(not (others and silent and frr[0] == (120, []) and restarting[0] == (120, ["000101"])))
 END
 unshare -nm sh try.sh

@@ -4,8 +4,8 @@
 #
 # One would guess: "time since request" of a response ends where the response begins, or is the time of its head: that is a server's
 # response time, as curl's time_starttransfer and a proxy's log have it.
-# So it is: tshark puts the segments of a response together and dissects it in the frame of the last one, and `http.time` is
-# that frame's. A head after 50 ms, with 1,000 bytes of 4,000, and the rest over three seconds is 3.05 s. Without putting together (`-o
+# So it is: tshark reassembles a response and dissects it in the frame of its last segment, and `http.time` is
+# that frame's. A head after 50 ms, with 1,000 bytes of 4,000, and the rest over three seconds is 3.05 s. Without reassembly (`-o
 # tcp.desegment_tcp_streams:FALSE`) it is 0.05 s. So averages of http.time grow with the size of files and fall with the rate of the link,
 # and compare with the totals of a load tool, not with its time to the first byte.
 #
@@ -61,7 +61,7 @@ def time(*options):
 
 together, apart = time(), time("-o", "tcp.desegment_tcp_streams:FALSE")
 print("the response begins in frame 5, 0.05 s after the request, and ends in frame 8, 3.05 s after it")
-print("http.time is %.2f s in frame %d" % together[::-1] + "; without putting segments together %.2f s in frame %d" % apart[::-1])
+print("http.time is %.2f s in frame %d" % together[::-1] + "; without reassembly %.2f s in frame %d" % apart[::-1])
 sys.exit((together, apart) != ((8, 3.05), (5, 0.05)))
 END
 python3 try.py
