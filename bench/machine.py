@@ -179,6 +179,18 @@ class ServedPair(VethPair):
         finally:
             self.offloads(self.near, "veth0", "on")
 
+    def gathering(self, run):
+        """`run`, with GRO at the far end only while it runs."""
+
+        def gathered():
+            call(*self.within(self.far), "ethtool", "-K", "veth1", "gro", "on")
+            try:
+                return run()
+            finally:
+                call(*self.within(self.far), "ethtool", "-K", "veth1", "gro", "off")
+
+        return gathered
+
     @contextlib.contextmanager
     def serving(self, core, *commands):
         """Servers in the far namespace, on a core."""

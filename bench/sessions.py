@@ -321,6 +321,7 @@ DEVICES = {
     "AF_XDP": (),
     "AF_PACKET": (("afxdp", "afpacket"),),
     "AF_PACKET with segmentation offload": (("afxdp:veth0", "afpacket:veth0,tso"),),
+    "XDP live frames": (("afxdp", "xdp"),),
 }
 
 
@@ -432,7 +433,11 @@ def bulk_peers(bench):
                 with pair.without_offloads():
                     return plain()
 
-            bulk = lambda device: on_veth(bench, pair, "veth-bulk", device, "tx_bytes_goodput")
+            def bulk(device):
+                """Live frames are taken by an interface with GRO only."""
+                run = on_veth(bench, pair, "veth-bulk", device, "tx_bytes_goodput")
+                return pair.gathering(run) if device == "XDP live frames" else run
+
             *ours, whole, cut = alternate(bench, *map(bulk, DEVICES), plain, segmented, share_min=VETH_SHARE_MIN)
     for name, ours in zip(DEVICES, ours, strict=True):
         for peer, theirs in (("iperf3, segments of 1448 B", cut), ("iperf3, 64 KB segments", whole)):
