@@ -101,13 +101,13 @@ deb: build
 docs:
 	tools/site
 
-# Makes release archives and wheels in target/dist for the processors in ARCHES, and a Debian package for this machine's. To
-# compile the program for another processor takes as long as `make build`.
+# Makes release archives, wheels and Debian packages in target/dist for the processors in ARCHES. To compile the program for another
+# processor takes as long as `make build`.
 dist: build docs
 	$(foreach arch,$(filter-out $(shell uname -m),$(ARCHES)),tools/cross $(arch) &&) tools/dist $(ARCHES:%=--arch %)
 
-# Installs those of this machine's processor on bare Debians in folders, without compiler and DPDK, and uses them there. Needs root
-# and debootstrap.
+# Installs those of this machine's processor on bare Debians in folders, without compiler and DPDK, and uses them there; others' programs
+# run by emulation. Needs root and debootstrap.
 dist-test:
 	tools/dist-test
 
