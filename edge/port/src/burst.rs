@@ -189,21 +189,20 @@ impl Burst {
         self.len += n;
     }
 
-    /// Gives the last frame to `to`; returns whether there was one, and room for it.
+    /// Gives the last frame to `to`, to be written there; none without a frame, or room for it.
     ///
     /// # Panics
     /// If `to` has frames of another pool.
     #[inline(always)]
-    pub fn pass(&mut self, to: &mut Self) -> bool {
-        if self.len == 0 || to.len == BURST {
-            return false;
-        }
-        assert!(to.is_of(self.pool), "frames of two pools in one burst");
-        to.pool = self.pool;
-        self.len -= 1;
-        to.frames[to.len] = self.frames[self.len];
-        to.len += 1;
-        true
+    pub fn pass<'t>(&mut self, to: &'t mut Self) -> Option<FrameMut<'t>> {
+        let place = to.frames.get_mut(to.len)?;
+        let len = self.len.checked_sub(1)?;
+        let head = *self.frames.get(len)?;
+        assert!(to.len == 0 || to.pool == self.pool, "frames of two pools in one burst");
+        *place = head;
+        (to.pool, to.len, self.len) = (self.pool, to.len + 1, len);
+        // SAFETY: as in `frame_mut`; the frame is of `to` alone now.
+        Some(FrameMut::new(unsafe { &mut *head }))
     }
 
     /// The heads in the burst, for a queue to take, or for compiled code to write to. For these only.

@@ -181,7 +181,7 @@ mod tests {
         let memory = Arc::downgrade(frames.memory());
         let (mut burst, mut more) = (Burst::new(), Burst::new());
         assert_eq!((frames.take(&mut burst, 64), frames.take(&mut more, 1)), (8, 0));
-        assert!(burst.pass(&mut more));
+        assert!(burst.pass(&mut more).is_some());
         frames.give_front(&mut burst, 7);
         frames.give_front(&mut more, 1);
         drop(frames);

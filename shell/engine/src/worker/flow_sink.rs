@@ -84,28 +84,30 @@ impl FlowSink<'_> {
     /// A blank frame at the end of what is ready.
     #[inline(always)]
     fn blank(&mut self) -> Option<FrameMut<'_>> {
-        if self.outbox.ready.len() == BURST {
-            self.flush();
-            if self.outbox.ready.len() == BURST {
-                return None;
-            }
-        }
-        if self.outbox.blank.is_empty() && self.queue.alloc(&mut self.outbox.blank, BURST) == 0 {
+        if (self.outbox.blank.is_empty() || self.outbox.ready.len() == BURST) && !self.make_room() {
             return None;
         }
-        self.outbox.blank.pass(&mut self.outbox.ready);
-        let last = self.outbox.ready.len() - 1;
-        Some(self.outbox.ready.frame_mut(last))
+        self.outbox.blank.pass(&mut self.outbox.ready)
+    }
+
+    /// Sends what is written if there is no place for more, and gets blank frames if there are none. Returns whether there are both.
+    #[inline(never)]
+    fn make_room(&mut self) -> bool {
+        if self.outbox.ready.len() == BURST {
+            self.flush();
+        }
+        self.outbox.ready.len() < BURST
+            && (!self.outbox.blank.is_empty() || self.queue.alloc(&mut self.outbox.blank, BURST) > 0)
     }
 }
 
 impl Sink for FlowSink<'_> {
-    #[inline]
+    #[inline(always)]
     fn frame(&mut self, len: usize) -> Option<&mut [u8]> {
         self.blank().map(|frame| frame.begin(len))
     }
 
-    #[inline]
+    #[inline(always)]
     fn unfinished_frame(&mut self, len: usize, left: LeftChecksum) -> Option<&mut [u8]> {
         self.blank().map(|frame| frame.begin_unfinished(len, offload(left)))
     }
