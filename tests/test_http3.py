@@ -93,6 +93,20 @@ def test_curl_gets_and_sends(host):
     assert one["server"]["http3"]["streams"] == 9 and one["rx_bytes_goodput"] > 300_000, one
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("size", SIZES)
+def test_oha_gets(host, size):
+    """Which no Debian or Python package has: `cargo install oha --features http3`. It ends 30 s after its last response."""
+    need("oha")
+    process = serving(host)
+    flags = ["--no-tui", "--output-format", "json", "--http-version", "3", "--insecure", "-c", 2, "-n", 8]
+    said = json.loads(host.host.run("oha", *flags, f"https://{host.tester_address()}/{size}", timeout=100))
+    assert (said["statusCodeDistribution"], said["errorDistribution"]) == ({"200": 8}, {}), said
+    assert said["summary"]["sizePerRequest"] == size, said
+    one = served(host, process)
+    assert (one["transactions"], one["attempted"]) == (8, 2) and set(one["failed"]) <= LEFT, one
+
+
 def test_ngtcp2_with_losses_and_a_key_update(host):
     """A tenth of its packets is lost each way, and it changes its keys. One run in ten it gives up: it loses what it likes."""
     size = 2_000_000

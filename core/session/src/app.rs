@@ -172,6 +172,16 @@ impl AnyApp {
         link::is_opening(flow)
     }
 
+    /// The burst is over whose datagrams a flow of QUIC has received.
+    #[inline]
+    pub(crate) fn tended(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        match self {
+            Self::HttpClient(app) => app.tended(ctx, flow),
+            Self::HttpServer(app) => app.tended(ctx, flow),
+            _ => {}
+        }
+    }
+
     /// Carries out the requests of a session over QUIC to its carrier, and sends its connection's output.
     #[inline]
     pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {

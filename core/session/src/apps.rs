@@ -892,7 +892,7 @@ impl App for Apps {
     }
 
     fn tended(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        self.tell(now, flow, io, |_, _, _, _| {});
+        self.tell(now, flow, io, |app, _, ctx, flow| app.tended(ctx, flow));
     }
 
     #[inline]

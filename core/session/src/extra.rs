@@ -10,6 +10,7 @@ use crate::flow::{EXTRA, Flag, Flow};
 use crate::grpc;
 use crate::http::agent::Agent;
 use crate::http::h2::Link;
+use crate::pace::Turn;
 use crate::quic::link;
 use crate::stamp;
 use crate::websocket;
@@ -33,8 +34,8 @@ pub(crate) struct Extra {
     pub starts: VecDeque<u32>,
     /// Due times of requests without a response, or not sent, in ticks of flows: where they may be sent late.
     pub dues: VecDeque<u32>,
-    /// When the turn comes that the flow waits for: where requests are not sent late.
-    pub turn: Option<Nanos>,
+    /// The turn to send a request that the flow waits for.
+    pub turn: Option<Turn>,
     /// Places in a log of requests that are not sent, as many as have a turn.
     pub entries: VecDeque<u64>,
     /// Responses that are not acknowledged.

@@ -3,7 +3,7 @@
 use crate::counts::{Counts, Reason};
 use crate::extra::Extras;
 use crate::http::Alternative;
-use crate::pace::Pacer;
+use crate::pace::{Pacer, Turn};
 use crate::plan::{Carrier, Migrate, Patience, Side};
 use crate::quic::QuicSide;
 use crate::vary::Delay;
@@ -356,14 +356,14 @@ pub(crate) struct Pacers {
 }
 
 impl Pacers {
-    /// When the turn to send a request comes that a client has waited for, and does not any more.
-    pub(crate) fn awaited(&mut self, number: u32, flow: &Flow, extras: &mut Extras) -> Option<Nanos> {
+    /// The turn to send a request that a client has waited for, and does not any more.
+    fn awaited(&mut self, number: u32, flow: &Flow, extras: &mut Extras) -> Option<Turn> {
         let own = extras.find_mut(flow).and_then(|extra| extra.turn.take());
         self.requests.as_mut()?.awaited(number).or(own)
     }
 
-    /// A client does not need the turn that it waits for to send a request: another takes it if it has not come, or is sent `late`. Returns whether
-    /// it waits for one.
+    /// A client does not need the turn that it waits for to send a request: another takes it if it has not come, or is sent `late`, unless the
+    /// rate has changed since. Returns whether it waits for one.
     #[cold]
     pub(crate) fn give_back(
         &mut self,
@@ -373,13 +373,14 @@ impl Pacers {
         extras: &mut Extras,
         late: bool,
     ) -> bool {
-        let Some(at) = self.awaited(number, flow, extras) else { return false };
+        let Some(turn) = self.awaited(number, flow, extras) else { return false };
         let mut entry = None;
         if late && let Some(extra) = extras.find_mut(flow) {
             extra.dues.pop_back();
             entry = extra.entries.pop_back();
         }
         let Some(pacer) = self.requests.as_mut().filter(|_| self.left != Some(0)) else { return true };
+        let Some(at) = pacer.comes(turn) else { return true };
         if late {
             pacer.give_back(at, entry.unwrap_or_default());
         } else if flow.has(Flag::Stopping) {
@@ -650,10 +651,11 @@ impl Ctx<'_> {
                 extra.entries.push_back(pacer.last());
             }
         }
-        if let Some(at) = turn.filter(|_| waits) {
+        if waits {
+            let at = turn.unwrap_or(Nanos::MAX);
             // Programs on streams of a connection have the flow's number in common.
             if self.common.quic || flow.extra().is_some() {
-                self.extras.of(flow).turn = Some(at);
+                self.extras.of(flow).turn = Some(pacer.turn(at));
             } else {
                 pacer.await_turn(self.number, at);
             }

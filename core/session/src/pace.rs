@@ -55,6 +55,15 @@ impl Turns {
     }
 }
 
+/// An assigned turn that a flow waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// When it comes; [`Nanos::MAX`] if none does before the rate changes.
+    at: Nanos,
+    /// Changes of the rate before it was assigned.
+    changes: u64,
+}
+
 /// Gives out every `workers`-th turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
@@ -63,6 +72,8 @@ pub(crate) struct Pacer {
     /// The next turn to give out.
     next: u64,
     warp: Warp,
+    /// Changes of the rate so far.
+    changes: u64,
     /// Whether unused turns are kept.
     keeps: bool,
     /// Whether a turn has been requested. Earlier turns expire.
@@ -95,6 +106,7 @@ impl Pacer {
             workers: workers.max(1),
             next: worker,
             warp: Warp::default(),
+            changes: 0,
             keeps: false,
             begun: false,
             returned: BinaryHeap::new(),
@@ -186,11 +198,21 @@ impl Pacer {
         self.awaited[place] = at;
     }
 
-    /// When the turn comes that a flow has waited for, and does not any more.
+    /// The turn that a flow has waited for, and does not any more.
     #[inline]
-    pub(crate) fn awaited(&mut self, flow: u32) -> Option<Nanos> {
+    pub(crate) fn awaited(&mut self, flow: u32) -> Option<Turn> {
         let at = std::mem::replace(self.awaited.get_mut(flow as usize)?, Nanos::MAX);
-        (at != Nanos::MAX).then_some(at)
+        (at != Nanos::MAX).then(|| self.turn(at))
+    }
+
+    /// A turn that comes at `at`, for a flow that notes elsewhere which one it waits for.
+    pub(crate) fn turn(&self, at: Nanos) -> Turn {
+        Turn { at, changes: self.changes }
+    }
+
+    /// When a turn comes; `None` if it never does, because the rate has changed since it was assigned or was zero.
+    pub(crate) fn comes(&self, turn: Turn) -> Option<Nanos> {
+        (turn.changes == self.changes && turn.at != Nanos::MAX).then_some(turn.at)
     }
 
     /// An assigned turn was not used, and is not kept.
@@ -206,6 +228,7 @@ impl Pacer {
     /// Scales the rate, from `at` on. A holder of a turn that has not come must request another.
     pub(crate) fn scale(&mut self, at: Nanos, scale: Scale) {
         self.warp.change(at, scale);
+        self.changes += 1;
         self.returned.clear();
         self.awaited.clear();
         self.next %= self.workers;

@@ -7,10 +7,13 @@ use std::sync::LazyLock;
 
 /// Bytes before they come again; prime.
 pub(crate) const PERIOD: usize = 16_381;
+/// Copies of them in the table, so that pieces are longer.
+const TIMES: usize = 4;
 
 static TABLE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     let key = random::key(0x0065_6167_7265);
-    (0..PERIOD as u64).map(|place| (random::word(key, place) >> 56) as u8).collect()
+    let once: Vec<u8> = (0..PERIOD as u64).map(|place| (random::word(key, place) >> 56) as u8).collect();
+    once.repeat(TIMES).into()
 });
 
 /// Where in the table byte `offset` of message `number` is. Offsets count modulo 2^32.
@@ -22,16 +25,23 @@ fn place(number: u64, offset: u64) -> usize {
 /// Hands out bytes `offset..offset + len` of message `number` in pieces.
 #[inline]
 pub(crate) fn pieces(number: u64, offset: u64, len: u64, mut take: impl FnMut(&[u8])) {
-    let (table, mut offset, mut left) = (&**TABLE, offset, len);
+    let (mut offset, mut left) = (offset, len);
     while left > 0 {
-        let start = place(number, offset);
-        // A piece ends where offsets wrap: the table begins anew there.
-        let until_wrap = (1 << 32) - u64::from(offset as u32);
-        let piece = left.min((PERIOD - start) as u64).min(until_wrap);
-        take(&table[start..start + piece as usize]);
-        offset += piece;
-        left -= piece;
+        let piece = lasting(number, offset, left);
+        take(piece);
+        offset += piece.len() as u64;
+        left -= piece.len() as u64;
     }
+}
+
+/// Some of the bytes `offset..offset + len` of message `number`, from the first on: as many as are in one piece.
+#[inline]
+pub(crate) fn lasting(number: u64, offset: u64, len: u64) -> &'static [u8] {
+    let (table, start) = (&**TABLE, place(number, offset));
+    // A piece ends where offsets wrap: the table begins anew there.
+    let until_wrap = (1 << 32) - u64::from(offset as u32);
+    let piece = len.min((table.len() - start) as u64).min(until_wrap);
+    &table[start..start + piece as usize]
 }
 
 /// Writes the bytes of message `number` from `offset` on.

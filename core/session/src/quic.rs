@@ -131,6 +131,11 @@ pub trait Quic: Send {
     /// ([`QuicEvent::Writable`]). `None`: it accepts no more, ever.
     fn send(&mut self, stream: u64, bytes: &[u8]) -> Option<usize>;
 
+    /// The same for bytes that are there for ever, which need not be copied until they are in packets.
+    fn send_lasting(&mut self, stream: u64, bytes: &'static [u8]) -> Option<usize> {
+        self.send(stream, bytes)
+    }
+
     /// Nothing more is sent on a stream.
     fn finish(&mut self, stream: u64);
 
@@ -280,6 +285,8 @@ pub(crate) struct Carried {
     since: Nanos,
     /// Of the first packet that has one: the version.
     seen: bool,
+    /// Datagrams were received whose events are left to the end of the burst.
+    unheard: bool,
     /// When a client takes another port.
     moves: Option<Nanos>,
     /// Something was received since it last did, or since the handshake.
@@ -301,6 +308,7 @@ impl Carried {
             over: false,
             since: now,
             seen: false,
+            unheard: false,
             moves: None,
             heard: false,
             renewed: 0,
@@ -316,6 +324,23 @@ impl Carried {
         note_mark(ctx);
         self.heard = true;
         self.quic.receive(ctx.now, datagram, ctx.ecn);
+    }
+
+    /// The same on a flow whose session is open, and no event urgent: returns whether they are left to the end of the burst, of whose
+    /// datagrams more may be its own. So what came on a stream with several is read in one go.
+    #[inline]
+    pub(crate) fn receive_some(&mut self, ctx: &mut Ctx<'_>, flow: &Flow, datagram: &[u8]) -> bool {
+        self.receive(ctx, datagram);
+        // Only then is it told of that end.
+        self.unheard =
+            self.seen && !self.closed && flow.state == link::state::OPEN && !flow.has(Flag::Stopping);
+        self.unheard
+    }
+
+    /// Whether events were left to the end of the burst.
+    #[inline]
+    pub(crate) fn is_unheard(&mut self) -> bool {
+        std::mem::take(&mut self.unheard)
     }
 
     /// Detects packets that a server sends before the handshake (RFC 9000 sections 17.2.1 and 17.2.5).

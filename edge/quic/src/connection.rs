@@ -274,6 +274,16 @@ fn stream(id: u64) -> Option<StreamId> {
     VarInt::from_u64(id).ok().map(StreamId::from)
 }
 
+/// Number of bytes that a stream has accepted; `None` if it accepts no more, ever.
+#[inline]
+fn taken(written: Result<usize, WriteError>) -> Option<usize> {
+    match written {
+        Ok(taken) => Some(taken),
+        Err(WriteError::Blocked) => Some(0),
+        Err(WriteError::Stopped(_) | WriteError::ClosedStream) => None,
+    }
+}
+
 fn varint(code: u64) -> VarInt {
     VarInt::from_u64(code).unwrap_or(VarInt::MAX)
 }
@@ -355,11 +365,12 @@ impl Quic for Connection {
 
     #[inline]
     fn send(&mut self, id: u64, bytes: &[u8]) -> Option<usize> {
-        match self.connection.send_stream(stream(id)?).write(bytes) {
-            Ok(taken) => Some(taken),
-            Err(WriteError::Blocked) => Some(0),
-            Err(WriteError::Stopped(_) | WriteError::ClosedStream) => None,
-        }
+        taken(self.connection.send_stream(stream(id)?).write(bytes))
+    }
+
+    fn send_lasting(&mut self, id: u64, bytes: &'static [u8]) -> Option<usize> {
+        let chunks = &mut [Bytes::from_static(bytes)];
+        taken(self.connection.send_stream(stream(id)?).write_chunks(chunks).map(|written| written.bytes))
     }
 
     #[inline]

@@ -465,6 +465,49 @@ fn no_turn_is_missed_while_the_rate_is_zero() {
     }
 }
 
+/// No session gets a turn from before the rate changed.
+#[test]
+fn a_turn_of_the_old_rate_does_not_come_back() {
+    for late in [false, true] {
+        let mut entry = plan(endless_http(1).0);
+        entry.verify = false;
+        entry.load = LoadPlan { request_rate: Some(Pps::new(1)), late, ..LoadPlan::at(OpenRate::Max) };
+        let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+        let at = Nanos::from_millis;
+        let opened = |apps: &mut Apps, number: u32, now| {
+            let mut flow = apps.start(now, CLIENT, u64::from(number));
+            let mut io = Io::new(FlowId(number), CLIENT);
+            apps.opened(now, &mut flow, &mut io);
+            (flow, io.asked_to_wake())
+        };
+        opened(&mut apps, 0, at(0));
+        let (mut second, wake) = opened(&mut apps, 1, at(10));
+        assert_eq!(wake, Some(at(1_000)), "{late}");
+        apps.scale(0, at(500), Scale::new(4, 1));
+        apps.closed(at(501), &mut second, FlowId(1), CLIENT, End::Reset);
+        let wakes = [2, 3].map(|number| opened(&mut apps, number, at(510)).1);
+        assert_eq!(wakes, [Some(at(625)), Some(at(875))], "{late}");
+        assert_eq!(apps.unsent_requests(0, at(1_000)), 0, "{late}");
+    }
+}
+
+/// A session that does not wait for a turn any more while the rate is zero has no request that is due, and gives no turn back.
+#[test]
+fn nothing_is_due_once_a_session_does_not_wait_for_the_rate() {
+    let mut entry = plan(endless_http(1).0);
+    entry.verify = false;
+    entry.load = LoadPlan { request_rate: Some(Pps::new(1)), late: true, ..LoadPlan::at(OpenRate::Max) };
+    let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+    let at = Nanos::from_millis;
+    let dues = |apps: &Apps, flow: &Flow| apps.extras.find(flow).map_or(0, |extra| extra.dues.len());
+    apps.scale(0, at(10), Scale::new(0, 1));
+    let (mut flow, mut io) = (apps.start(at(20), CLIENT, 0), Io::new(FlowId(0), CLIENT));
+    apps.opened(at(20), &mut flow, &mut io);
+    assert_eq!((io.asked(), dues(&apps, &flow)), (0, 1));
+    apps.return_turns(at(30), &flow, FlowId(0), CLIENT);
+    assert_eq!((dues(&apps, &flow), apps.unsent_requests(0, at(1_900))), (0, 0));
+}
+
 /// Clients of an entry, against servers that immediately send the same response to every request.
 struct Crowd {
     now: Nanos,

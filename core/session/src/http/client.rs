@@ -401,6 +401,14 @@ impl Client {
         }
     }
 
+    /// The burst is over of which a flow of QUIC has received datagrams.
+    #[inline]
+    pub(crate) fn tended(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h3) = &mut self.h3 {
+            h3.tended(ctx, flow);
+        }
+    }
+
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         if let Some(h2) = &mut self.h2

@@ -11,7 +11,8 @@
 //!
 //! Not here: what programs are (`machine`), other streams: they are refused.
 //!
-//! Invariant: each program has its own flow, a [`Lane`]'s; the session's shows what all of them have in common.
+//! Invariants: each program has its own flow, a [`Lane`]'s; the session's shows what all of them have in common. Programs are in the order of
+//! their streams, at either end. An event has only those looked at that it is for: what is common to all is counted.
 
 use super::{Machine, Program};
 use crate::counts::Reason;
@@ -20,6 +21,8 @@ use crate::flow::{Ask, Ctx, Flag, Flow};
 use crate::http::QuicPlan;
 use crate::quic::link::{self, Link, give_up, state};
 use crate::quic::{Carried, Due, Quic, QuicEnd, QuicEvent, QuicRead, QuicUnsent, failure};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use tcp::End;
 use units::Nanos;
 
@@ -54,6 +57,16 @@ pub(crate) struct Channel {
     pub(crate) carried: Carried,
     /// Programs, in the order of their streams.
     lanes: Vec<Lane>,
+    /// Number of them that show each sign.
+    signs: [usize; SIGNS],
+    /// When they want to be woken, and some that do not any more.
+    wakes: BinaryHeap<Reverse<(Nanos, usize)>>,
+    /// Number of the first that have a stream on which they send.
+    opened: usize,
+    /// Others that have something to send.
+    waiting: VecDeque<usize>,
+    /// Those that are woken now.
+    due: Vec<usize>,
     /// When the connection is closed at the latest.
     parts: Option<Nanos>,
     /// Programs of a client run, although the handshake is not done: what they send may have to be sent again.
@@ -82,11 +95,44 @@ struct Lane {
     heard: bool,
     /// When it wants to be woken.
     wake: Option<Nanos>,
+    /// It is among those that wait for a stream.
+    waits: bool,
+    /// Signs that were counted.
+    signs: [bool; SIGNS],
 }
 
+/// Signs of programs that are counted, by place.
+mod sign {
+    /// It has done all.
+    pub(super) const DONE: usize = 0;
+    /// It has done all, and the other end has all of it.
+    pub(super) const OVER: usize = 1;
+    /// The other end has sent all.
+    pub(super) const HEARD: usize = 2;
+    /// It waits for a message, of which some has come.
+    pub(super) const AWAITS: usize = 3;
+    pub(super) const BEGUN: usize = 4;
+    /// It waits for its turn.
+    pub(super) const TURN: usize = 5;
+    /// It has stopped.
+    pub(super) const STOPPED: usize = 6;
+}
+const SIGNS: usize = 7;
+
 impl Lane {
-    fn is_over(&self) -> bool {
-        self.flow.has(Flag::Done) && self.ended && self.delivered
+    fn signs(&self, machine: &Machine) -> [bool; SIGNS] {
+        let is_done = self.flow.has(Flag::Done);
+        let awaits = machine.awaits_reply(&self.flow);
+        [
+            is_done,
+            is_done && self.ended && self.delivered,
+            // A server that sends nothing has no stream.
+            self.heard || self.input.is_none(),
+            awaits,
+            awaits && self.flow.has(Flag::FirstByte),
+            self.flow.has(Flag::Turn),
+            self.flow.has(Flag::Stopped),
+        ]
     }
 }
 
@@ -94,7 +140,17 @@ impl Channel {
     fn new(quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
         let mut carried = Carried::new(quic, now, base);
         carried.close_by(OVER);
-        Self { carried, lanes: Vec::new(), parts: None, early: false }
+        Self {
+            carried,
+            lanes: Vec::new(),
+            signs: [0; SIGNS],
+            wakes: BinaryHeap::new(),
+            opened: 0,
+            waiting: VecDeque::new(),
+            due: Vec::new(),
+            parts: None,
+            early: false,
+        }
     }
 
     /// The flows of its programs.
@@ -109,31 +165,79 @@ impl Channel {
 
     /// The program that sends, or receives, on a stream.
     fn sends_on(&self, stream: u64) -> Option<usize> {
-        self.lanes.iter().position(|lane| lane.output == Some(stream))
+        let place = (stream >> 2) as usize;
+        (self.lanes.get(place)?.output == Some(stream)).then_some(place)
     }
 
     fn reads(&self, stream: u64) -> Option<usize> {
-        self.lanes.iter().position(|lane| lane.input == Some(stream))
+        let place = (stream >> 2) as usize;
+        (self.lanes.get(place)?.input == Some(stream)).then_some(place)
     }
 
-    /// Shows on the session's flow what its programs have in common. `machine` is theirs.
-    fn show(&self, machine: &Machine, flow: &mut Flow, wanted: usize) {
+    /// Counts the signs of a program that may have changed. `machine` is its own.
+    fn count(&mut self, machine: &Machine, place: usize) {
+        let lane = &mut self.lanes[place];
+        let signs = lane.signs(machine);
+        for ((count, is_now), was) in self.signs.iter_mut().zip(signs).zip(lane.signs) {
+            *count = *count + usize::from(is_now) - usize::from(was);
+        }
+        lane.signs = signs;
+    }
+
+    /// Panics unless what is counted, and noted beside the programs, is so.
+    #[cfg(test)]
+    fn check(&mut self, machine: &Machine) {
+        let shown = |sign: usize| self.lanes.iter().filter(|lane| lane.signs(machine)[sign]).count();
+        assert_eq!(self.signs, std::array::from_fn(shown));
+        let first = self.lanes.iter().filter_map(|lane| lane.wake).min();
+        assert_eq!(self.first_wake().map(|(at, _)| at), first);
+        let opened = self.lanes.iter().take_while(|lane| lane.output.is_some()).count();
+        assert_eq!(
+            (self.opened, self.lanes.iter().skip(opened).find_map(|lane| lane.output)),
+            (opened, None)
+        );
+    }
+
+    /// Whether all programs show a sign.
+    fn all(&self, sign: usize) -> bool {
+        self.signs[sign] == self.lanes.len()
+    }
+
+    /// A program wants to be woken, or not any more.
+    fn wake(&mut self, place: usize, at: Option<Nanos>) {
+        self.lanes[place].wake = at;
+        self.wakes.extend(at.map(|at| Reverse((at, place))));
+        if self.wakes.len() > 2 * self.lanes.len() + 8 {
+            let wanted = |(place, lane): (usize, &Lane)| Some(Reverse((lane.wake?, place)));
+            self.wakes = self.lanes.iter().enumerate().filter_map(wanted).collect();
+        }
+    }
+
+    /// The program that wants to be woken first, and when.
+    fn first_wake(&mut self) -> Option<(Nanos, usize)> {
+        while let Some(Reverse((at, place))) = self.wakes.peek().copied() {
+            if self.lanes[place].wake == Some(at) {
+                return Some((at, place));
+            }
+            self.wakes.pop();
+        }
+        None
+    }
+
+    /// Shows on the session's flow what its programs have in common.
+    fn show(&self, flow: &mut Flow, wanted: usize) {
         if flow.has(Flag::Failed) {
             return;
         }
         // Whatever goes in early data, nothing is done before the handshake is.
         let is_open = flow.state != state::CONNECTING;
-        let is_done =
-            is_open && self.lanes.len() >= wanted && self.lanes.iter().all(|lane| lane.flow.has(Flag::Done));
-        let any = |flag| self.lanes.iter().any(|lane| lane.flow.has(flag));
-        let awaits = |lane: &&Lane| machine.awaits_reply(&lane.flow);
-        flow.waiting = u8::from(self.lanes.iter().any(|lane| machine.awaits_reply(&lane.flow)));
-        let begun = self.lanes.iter().filter(awaits).all(|lane| lane.flow.has(Flag::FirstByte));
+        let any = |sign: usize| self.signs[sign] > 0;
+        flow.waiting = u8::from(any(sign::AWAITS));
         for (flag, is_set) in [
-            (Flag::Done, is_done),
-            (Flag::FirstByte, begun && flow.waiting > 0),
-            (Flag::Turn, any(Flag::Turn)),
-            (Flag::Stopped, any(Flag::Stopped)),
+            (Flag::Done, is_open && self.lanes.len() >= wanted && self.all(sign::DONE)),
+            (Flag::FirstByte, any(sign::AWAITS) && self.signs[sign::BEGUN] == self.signs[sign::AWAITS]),
+            (Flag::Turn, any(sign::TURN)),
+            (Flag::Stopped, any(sign::STOPPED)),
         ] {
             if is_set { flow.set(flag) } else { flow.unset(flag) }
         }
@@ -215,20 +319,16 @@ impl OverQuic {
                         self.tell(ctx, flow, channel, lane, |_, _, _| {});
                     }
                 }
-                QuicEvent::Available => {
-                    self.begin_client(ctx, flow, channel);
-                    for lane in 0..channel.lanes.len() {
-                        self.tell(ctx, flow, channel, lane, |_, _, _| {});
-                    }
-                }
+                QuicEvent::Available => self.open_more(ctx, flow, channel),
                 QuicEvent::Delivered(id) => {
                     if let Some(lane) = channel.sends_on(id) {
                         channel.lanes[lane].delivered = true;
+                        channel.count(&self.machine, lane);
                     }
                 }
                 QuicEvent::Stopped(id, code) => {
                     if let Some(lane) = channel.sends_on(id) {
-                        Self::given_up(ctx, flow, channel, lane, &format!("STOP_SENDING: code {code:#x}"));
+                        self.given_up(ctx, flow, channel, lane, &format!("STOP_SENDING: code {code:#x}"));
                     }
                 }
                 QuicEvent::Datagram => self.read_datagrams(ctx, flow, channel),
@@ -257,6 +357,7 @@ impl OverQuic {
         if ctx.is_client() {
             // The server's stream for a program of ours.
             channel.lanes.get_mut(place)?.input = Some(id);
+            channel.count(&self.machine, place);
             return Some(place);
         }
         if place >= LANES_MAX {
@@ -315,6 +416,7 @@ impl OverQuic {
                 (lane.taken, lane.ended, lane.delivered) = (0, lane.resets, lane.resets);
                 lane.asked *= u64::from(!lane.resets);
             }
+            channel.opened = 0;
             self.reopen(channel);
         }
         for place in 0..channel.lanes.len() {
@@ -331,11 +433,32 @@ impl OverQuic {
     /// Opens new streams for a client's programs that have lost theirs, as many as the server takes.
     #[cold]
     fn reopen(&self, channel: &mut Channel) {
-        for lane in channel.lanes.iter_mut().filter(|lane| lane.output.is_none()) {
+        while channel.opened < channel.lanes.len() {
             let Some(id) = channel.carried.quic.open(!self.one_way) else { return };
+            let lane = &mut channel.lanes[channel.opened];
             (lane.output, lane.input) = (Some(id), (!self.one_way).then_some(id));
             if lane.resets {
                 channel.carried.quic.reset(id, OVER);
+            }
+            channel.count(&self.machine, channel.opened);
+            channel.opened += 1;
+        }
+    }
+
+    /// The other end takes more streams: programs that wait for one continue.
+    fn open_more(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel) {
+        let (lanes, opened) = (channel.lanes.len(), channel.opened);
+        self.begin_client(ctx, flow, channel);
+        if ctx.is_client() {
+            for place in opened..channel.opened.min(lanes) {
+                self.tell(ctx, flow, channel, place, |_, _, _| {});
+            }
+        }
+        while let Some(place) = channel.waiting.pop_front() {
+            channel.lanes[place].waits = false;
+            self.tell(ctx, flow, channel, place, |_, _, _| {});
+            if channel.lanes[place].output.is_none() {
+                return;
             }
         }
     }
@@ -358,6 +481,7 @@ impl OverQuic {
     fn begin(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, mut lane: Lane) {
         lane.flow = Flow::new(u64::from(flow.number), ctx.now);
         lane.flow.until = flow.until;
+        channel.opened += usize::from(lane.output.is_some());
         channel.lanes.push(lane);
         channel.parts = None;
         flow.unset(Flag::Armed);
@@ -404,16 +528,18 @@ impl OverQuic {
             ctx.fail_softly(flow, Reason::QuicProtocol);
             return Self::fail(ctx, flow, channel);
         }
-        channel.show(&self.machine, flow, wanted);
+        channel.count(&self.machine, place);
+        channel.show(flow, wanted);
         self.obey(ctx, flow, channel, place, &ask);
+        channel.count(&self.machine, place);
     }
 
     /// Carries out a program's requests to its carrier, but for sending.
     fn obey(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, place: usize, ask: &Ask) {
-        let (lane, quic) = (&mut channel.lanes[place], &mut channel.carried.quic);
         if let Some(at) = ask.wake {
-            lane.wake = (at != Nanos::MAX).then_some(at);
+            channel.wake(place, (at != Nanos::MAX).then_some(at));
         }
+        let (lane, quic) = (&mut channel.lanes[place], &mut channel.carried.quic);
         if ask.reset {
             lane.output.iter().for_each(|id| quic.reset(*id, OVER));
             (lane.resets, lane.ended, lane.delivered) = (true, true, true);
@@ -495,12 +621,17 @@ impl OverQuic {
         }
     }
 
-    /// The stream on which a server's program sends; it is opened now, in the order of the programs.
+    /// The stream on which a server's program sends; it is opened now, in the order of the programs, or once there may be more.
     fn output(channel: &mut Channel, place: usize) -> Option<u64> {
-        for lane in &mut channel.lanes[..=place] {
-            if lane.output.is_none() {
-                lane.output = Some(channel.carried.quic.open(false)?);
-            }
+        while channel.opened <= place {
+            let Some(id) = channel.carried.quic.open(false) else {
+                if !std::mem::replace(&mut channel.lanes[place].waits, true) {
+                    channel.waiting.push_back(place);
+                }
+                return None;
+            };
+            channel.lanes[channel.opened].output = Some(id);
+            channel.opened += 1;
         }
         channel.lanes[place].output
     }
@@ -530,7 +661,7 @@ impl OverQuic {
                 QuicRead::Reset(code) => {
                     channel.lanes[place].heard = true;
                     let why = format!("RESET_STREAM: code {code:#x}");
-                    Self::given_up(ctx, flow, channel, place, &why);
+                    self.given_up(ctx, flow, channel, place, &why);
                 }
                 QuicRead::Blocked | QuicRead::Closed => return,
             }
@@ -552,13 +683,14 @@ impl OverQuic {
 
     /// The other end has given a stream up. A program that is over has lost nothing.
     #[cold]
-    fn given_up(ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, place: usize, why: &str) {
+    fn given_up(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, channel: &mut Channel, place: usize, why: &str) {
         if !channel.lanes[place].flow.has(Flag::Done) {
             ctx.counts.detail(why);
             ctx.fail_softly(flow, Reason::StreamReset);
             Self::fail(ctx, flow, channel);
         }
         channel.lanes[place].delivered = true;
+        channel.count(&self.machine, place);
     }
 
     /// A program has failed: the other end gets a code.
@@ -575,14 +707,15 @@ impl OverQuic {
         if !runs || channel.carried.is_over() || flow.has(Flag::Failed) {
             return;
         }
+        #[cfg(test)]
+        channel.check(&self.machine);
         let mut parts = None;
-        if flow.has(Flag::Done) && channel.lanes.iter().all(Lane::is_over) {
+        if flow.has(Flag::Done) && channel.all(sign::OVER) {
             let at = *channel.parts.get_or_insert_with(|| ctx.now.saturating_add(PARTING));
             // Frames of datagrams that have not left would not any more.
             let is_through = match self.datagrams {
                 true => channel.carried.quic.datagrams_left() == 0,
-                // A server that sends nothing has no stream.
-                false => channel.lanes.iter().all(|lane| lane.heard || lane.input.is_none()),
+                false => channel.all(sign::HEARD),
             };
             if ctx.is_client() && is_through || at <= ctx.now {
                 flow.state = state::END;
@@ -591,8 +724,8 @@ impl OverQuic {
             }
             parts = Some(if self.datagrams { at.min(ctx.now.saturating_add(LOOK_AGAIN)) } else { at });
         }
-        let wakes = channel.lanes.iter().filter_map(|lane| lane.wake);
-        ctx.ask.wake = Some(wakes.chain(parts).min().unwrap_or(Nanos::MAX));
+        let wake = channel.first_wake().map(|(at, _)| at);
+        ctx.ask.wake = Some(wake.into_iter().chain(parts).min().unwrap_or(Nanos::MAX));
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -609,19 +742,38 @@ impl OverQuic {
                 let reason = if ctx.is_client() { Reason::ResponseTimeout } else { Reason::IdleTimeout };
                 return give_up(ctx, flow, reason);
             }
+            let mut due = std::mem::take(&mut channel.due);
             // A turn may have been taken away, so that the programs ask for another.
-            let has_turn = flow.has(Flag::Turn);
-            for place in 0..channel.lanes.len() {
-                let lane = &mut channel.lanes[place];
-                let lost_turn = !has_turn && ctx.take_turn_away(&mut lane.flow);
-                if is_due && (lost_turn || lane.wake.is_some_and(|at| at <= ctx.now)) {
-                    lane.wake = None;
-                    lane.flow.unset(Flag::Armed);
+            if !flow.has(Flag::Turn) && channel.signs[sign::TURN] > 0 {
+                self.take_turns_away(ctx, channel, &mut due);
+            }
+            if is_due {
+                due.iter().for_each(|place| channel.wake(*place, None));
+                while let Some((_, place)) = channel.first_wake().filter(|(at, _)| *at <= ctx.now) {
+                    channel.wake(place, None);
+                    due.push(place);
+                }
+                due.sort_unstable();
+                for place in due.iter().copied() {
+                    channel.lanes[place].flow.unset(Flag::Armed);
                     self.tell(ctx, flow, channel, place, Machine::woke);
                 }
             }
+            due.clear();
+            channel.due = due;
             self.go_on(ctx, flow, channel);
         });
+    }
+
+    /// Takes away the turns of all programs that wait for one, which are to be woken.
+    #[cold]
+    fn take_turns_away(&self, ctx: &mut Ctx<'_>, channel: &mut Channel, due: &mut Vec<usize>) {
+        for place in 0..channel.lanes.len() {
+            if ctx.take_turn_away(&mut channel.lanes[place].flow) {
+                channel.count(&self.machine, place);
+                due.push(place);
+            }
+        }
     }
 
     pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

@@ -11,6 +11,8 @@ use tcp::{App, End, FlowId, GroupId, Io};
 use units::Pps;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
+/// Streams of an end that the other one takes at a time.
+const STREAMS: u64 = 50;
 
 /// A connection with plain datagrams: a kind, a stream, a code, and bytes.
 #[derive(Default)]
@@ -18,8 +20,9 @@ pub(crate) struct Plain {
     pub(crate) is_client: bool,
     pub(crate) out: VecDeque<Vec<u8>>,
     events: VecDeque<QuicEvent>,
-    /// Streams opened so far, both ways and one way.
+    /// Streams opened so far, both ways and one way; and how many of them are delivered.
     opened: [u64; 2],
+    delivered: [u64; 2],
     /// Received data by stream: bytes, and the end.
     inbox: std::collections::BTreeMap<u64, (Vec<u8>, Option<QuicRead>)>,
     closed: bool,
@@ -69,7 +72,7 @@ impl Plain {
                 } else if let Some(is_accepted) = self.early {
                     if !is_accepted {
                         // All streams are lost.
-                        (self.opened, self.out, self.inbox) = Default::default();
+                        (self.opened, self.delivered, self.out, self.inbox) = Default::default();
                         self.events.clear();
                     }
                     self.say(b'k', 0, 0, b"");
@@ -98,7 +101,10 @@ impl Plain {
             }
             b'r' => self.come(stream, b"", Some(QuicRead::Reset(code))),
             b's' => self.events.push_back(QuicEvent::Stopped(stream, code)),
-            b'a' => self.events.push_back(QuicEvent::Delivered(stream)),
+            b'a' => {
+                self.delivered[(stream >> 1 & 1) as usize] += 1;
+                self.events.extend([QuicEvent::Delivered(stream), QuicEvent::Available]);
+            }
             b'c' => {
                 self.closed = true;
                 self.events.push_back(QuicEvent::Lost(QuicEnd::Application(code)));
@@ -119,6 +125,9 @@ impl Quic for Plain {
 
     fn open(&mut self, bidirectional: bool) -> Option<u64> {
         let opened = &mut self.opened[usize::from(!bidirectional)];
+        if *opened - self.delivered[usize::from(!bidirectional)] >= STREAMS {
+            return None;
+        }
         *opened += 1;
         Some((*opened - 1) * 4 + u64::from(!bidirectional) * 2 + u64::from(!self.is_client))
     }

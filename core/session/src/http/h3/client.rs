@@ -1,6 +1,6 @@
 //! Asks, several requests at a time, and reads what comes back.
 
-use super::connection::{Body, Connection, Handler, Source, number, write_generated};
+use super::connection::{Body, Connection, Handler, Source, lasting_generated, number, write_generated};
 use super::state::{LEAVING, LEFT};
 use super::{GENERATED, Items, Link, TOO_EARLY, note_goaways};
 use crate::counts::Reason;
@@ -445,8 +445,18 @@ impl Client {
         }
         flow.set(Flag::Progress);
         with(ctx, flow, |ctx, flow, connection, asking| {
-            connection.carried.receive(ctx, datagram);
-            self.go_on(ctx, flow, connection, asking, false);
+            if !connection.carried.receive_some(ctx, flow, datagram) {
+                self.go_on(ctx, flow, connection, asking, false);
+            }
+        });
+    }
+
+    #[inline]
+    pub(crate) fn tended(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, connection, asking| {
+            if connection.carried.is_unheard() {
+                self.go_on(ctx, flow, connection, asking, false);
+            }
         });
     }
 
@@ -587,6 +597,14 @@ impl Source for Bodies<'_> {
         match index.and_then(|index| self.0.get(index)?.text.as_ref()) {
             Some(text) => out.copy_from_slice(&text[offset as usize..][..out.len()]),
             None => write_generated(body, offset, out),
+        }
+    }
+
+    fn lasting(&self, body: Body, offset: u64) -> &'static [u8] {
+        let index = body.source.checked_sub(1).map(usize::from);
+        match index.and_then(|index| self.0.get(index)?.text.as_ref()) {
+            Some(_) => &[],
+            None => lasting_generated(body, offset),
         }
     }
 }
@@ -813,6 +831,10 @@ impl Handler<Asked> for With<'_> {
 impl Source for With<'_> {
     fn fill(&self, body: Body, offset: u64, out: &mut [u8]) {
         Bodies(&self.client.requests).fill(body, offset, out);
+    }
+
+    fn lasting(&self, body: Body, offset: u64) -> &'static [u8] {
+        Bodies(&self.client.requests).lasting(body, offset)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads requests, and responds by the rules of HTTP/1.1's server.
 
-use super::connection::{Body, Connection, Handler, Source, number, write_generated};
+use super::connection::{Body, Connection, Handler, Source, lasting_generated, number, write_generated};
 use super::{GENERATED, Items, Link, note_goaways};
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow};
@@ -165,8 +165,22 @@ impl Server {
             Self::begin(ctx, flow, datagram);
             return self.go_on(ctx, flow);
         }
-        with(ctx, flow, |ctx, _, connection, _| connection.carried.receive(ctx, datagram));
-        self.go_on(ctx, flow);
+        let mut waits = false;
+        with(ctx, flow, |ctx, flow, connection, _| {
+            waits = connection.carried.receive_some(ctx, flow, datagram);
+        });
+        if !waits {
+            self.go_on(ctx, flow);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn tended(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let mut waits = false;
+        with(ctx, flow, |_, _, connection, _| waits = connection.carried.is_unheard());
+        if waits {
+            self.go_on(ctx, flow);
+        }
     }
 
     /// Handles events, and acts on them.
@@ -311,11 +325,19 @@ impl Source for Generated {
     fn fill(&self, body: Body, offset: u64, out: &mut [u8]) {
         write_generated(body, offset, out);
     }
+
+    fn lasting(&self, body: Body, offset: u64) -> &'static [u8] {
+        lasting_generated(body, offset)
+    }
 }
 
 impl Source for With<'_> {
     fn fill(&self, body: Body, offset: u64, out: &mut [u8]) {
         write_generated(body, offset, out);
+    }
+
+    fn lasting(&self, body: Body, offset: u64) -> &'static [u8] {
+        lasting_generated(body, offset)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::plan::*;
 use crate::quic::plain::{Against, early, failures, joined_at, joined_by};
 use crate::quic::{Quic, QuicEnd, QuicEvent};
+use crate::scale::Scale;
 use crate::{Counts, Reason};
 use std::sync::Arc;
 use tcp::{App, End, FlowId, GroupId};
@@ -25,7 +26,8 @@ fn both(ends: &[crate::quic::plain::Half; 2]) -> [&Counts; 2] {
 
 #[test]
 fn programs_run_beside_each_other_on_streams_of_either_kind() {
-    for (streams, one_way) in [(1, false), (7, false), (1, true), (7, true)] {
+    // More than the other end takes at a time, too.
+    for (streams, one_way) in [(1, false), (7, false), (1, true), (7, true), (120, false), (120, true)] {
         let ends = joined_by(&raw(300, 5_000, 20), by(streams, one_way), 3_000, None);
         let [client, server] = both(&ends);
         let text = format!("{streams} {one_way}: {:?} {:?}", client.details, server.details);
@@ -164,6 +166,21 @@ fn the_turns_of_all_streams_come_back() {
                 apps.closed(now, flow, FlowId(0), GroupId(0), End::Reset);
                 let unsent = |milli| apps.unsent_requests(0, Nanos::from_millis(milli));
                 assert_eq!([1_050, 1_150, 1_250, 1_450, 1_550, 2_000].map(unsent), [0, 1, 2, 4, 5, 5]);
+            });
+            client.end = Some(End::Reset);
+        }
+    });
+}
+
+/// Turns from before the rate changed do not.
+#[test]
+fn turns_of_the_old_rate_do_not_come_back() {
+    joined_at(&raw(10, 10, 3), by(5, false), Some(Pps::new(10)), 60, |milli, now, client| {
+        if milli == 50 {
+            client.tell(|apps, flow, _| {
+                apps.scale(0, now, Scale::new(2, 1));
+                apps.closed(now, flow, FlowId(0), GroupId(0), End::Reset);
+                assert_eq!(apps.unsent_requests(0, Nanos::from_secs(3)), 0);
             });
             client.end = Some(End::Reset);
         }
