@@ -270,11 +270,15 @@ impl Last {
     }
 
     /// Takes a packet whose delay changed by so much because of a pause.
+    #[inline(always)]
     fn disturb(&mut self, excess: &mut Excess, change: u64) {
-        let without = self.jitter_16 as f64 - excess.at(self.seen);
+        // Most packets that a pause touched follow another one.
+        if excess.seen != self.seen {
+            excess.without_16 = self.jitter_16 as f64 - excess.at(self.seen);
+        }
         self.jitter_16 = next_jitter(self.jitter_16, change);
         self.seen += 1;
-        *excess = Excess { jitter_16: self.jitter_16 as f64 - without, seen: self.seen };
+        (excess.jitter_16, excess.seen) = (self.jitter_16, self.seen);
     }
 }
 
@@ -315,23 +319,21 @@ pub struct Recorder {
     aside: Option<Table>,
 }
 
-/// By how much pauses have raised a stream's jitter, times 16. The estimate is linear, so without them it is so much less.
+/// By how much pauses have raised a stream's jitter: the estimate is linear, so without them it is so much less.
 #[derive(Debug, Clone, Copy, Default)]
 struct Excess {
-    jitter_16: f64,
+    /// Times 16, after the last packet that a pause touched: jitter, and without what pauses did.
+    jitter_16: u64,
+    without_16: f64,
     /// Packets that had been seen then.
     seen: u64,
 }
 
 impl Excess {
-    /// Remainder after this number of packets: each takes a sixteenth.
+    /// Remainder after this number of packets, times 16: each takes a sixteenth.
     fn at(self, seen: u64) -> f64 {
-        // Most packets that a pause touched follow another one.
-        if seen == self.seen {
-            return self.jitter_16;
-        }
         let since = i32::try_from(seen.saturating_sub(self.seen)).unwrap_or(i32::MAX);
-        self.jitter_16 * (15.0f64 / 16.0).powi(since)
+        (self.jitter_16 as f64 - self.without_16) * (15.0f64 / 16.0).powi(since)
     }
 }
 
@@ -421,10 +423,52 @@ impl Recorder {
     /// Packets of an arrival count as they would one by one, to the bit.
     #[inline]
     pub fn record(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
+        // What arrives before that instant has left before it.
+        if now < self.touched_until && self.table.touched.is_some() {
+            return self.record_touched(arrivals, now);
+        }
         self.warm(arrivals);
         let (mut unknown, mut bucket) = (0, Bucket::default());
         for arrival in arrivals {
             unknown += self.take(arrival, now, &mut bucket);
+        }
+        unknown
+    }
+
+    /// The same for a burst of packets that a pause touched, each of them.
+    #[inline(never)]
+    fn record_touched(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
+        if let Some(touched) = self.table.touched.as_ref().filter(|touched| touched.rows.len() >= WARM_FROM) {
+            std::hint::black_box(self.touch(&touched.rows, &touched.latencies, arrivals));
+        }
+        let (mut unknown, mut bucket) = (0, Bucket::default());
+        for a in arrivals {
+            let Some((stream, at)) = self.place(a) else {
+                unknown += u64::from(a.packets);
+                continue;
+            };
+            if !self.states[at].lane.are_next(a.sequence, a.packets) {
+                self.take_each(a, now);
+                continue;
+            }
+            let Some(touched) = &mut self.table.touched else { continue };
+            let Touched { rows, latencies } = touched;
+            let last = &mut self.states[stream * self.lanes].last;
+            let (row, excess) = (&mut rows[stream], &mut self.excess[stream]);
+            latencies.count(stream, a.latency, a.packets, &mut bucket);
+            row.arrived(a.packets.into(), a.bytes, a.latency);
+            match last.seen > 0 {
+                true => follow_disturbed(row, last, excess, a.latency, now),
+                false => {
+                    row.began(now.0);
+                    last.seen = 1;
+                }
+            }
+            if a.packets > 1 {
+                row.followed_at_once(u64::from(a.packets - 1));
+                (1..a.packets).for_each(|_| last.disturb(excess, 0));
+            }
+            last.goes_on(0, now.since(Nanos(a.latency)), a.latency, now);
         }
         unknown
     }
@@ -444,35 +488,37 @@ impl Recorder {
     #[inline(always)]
     fn warm(&self, arrivals: &[Arrival]) {
         if self.table.rows.len() >= WARM_FROM {
-            std::hint::black_box(self.touch(arrivals));
+            std::hint::black_box(self.touch(&self.table.rows, &self.table.latencies, arrivals));
         }
     }
 
     /// Reads one word of everything the burst will need; the loads do not wait for one another.
     #[inline(always)]
-    fn touch(&self, arrivals: &[Arrival]) -> u64 {
+    fn touch(&self, rows: &[Row], latencies: &Latencies, arrivals: &[Arrival]) -> u64 {
         let (mut sum, mut bucket) = (0u64, Bucket::default());
         for a in arrivals {
             let stream = a.stream as usize;
-            sum ^=
-                self.states.get(stream * self.lanes + usize::from(a.lane)).map_or(0, |s| s.lane.expected());
-            if let Some(row) = self.table.rows.get(stream) {
-                sum ^= row.received ^ row.change_max;
+            let state = self.states.get(stream * self.lanes + usize::from(a.lane));
+            if let (Some(state), Some(row)) = (state, rows.get(stream)) {
+                sum ^= state.lane.expected() ^ row.received ^ row.change_max;
             }
-            sum ^= self.table.latencies.touch(stream, a.latency, &mut bucket);
+            sum ^= latencies.touch(stream, a.latency, &mut bucket);
         }
         sum
+    }
+
+    /// The stream of an arrival, and the place of its lane's state; `None` if there is no such stream or lane.
+    #[inline(always)]
+    fn place(&self, a: &Arrival) -> Option<(usize, usize)> {
+        let (stream, lane) = (a.stream as usize, usize::from(a.lane));
+        (stream < self.table.rows.len() && lane < self.lanes).then(|| (stream, stream * self.lanes + lane))
     }
 
     /// Takes an arrival; returns how many packets of it are of a stream or lane there is not.
     #[inline(always)]
     fn take(&mut self, a: &Arrival, now: Nanos, bucket: &mut Bucket) -> u64 {
-        let stream = a.stream as usize;
-        if stream >= self.table.rows.len() || usize::from(a.lane) >= self.lanes {
-            return a.packets.into();
-        }
-        let state = &mut self.states[stream * self.lanes + usize::from(a.lane)];
-        if state.lane.are_next(a.sequence, a.packets) {
+        let Some((stream, at)) = self.place(a) else { return a.packets.into() };
+        if self.states[at].lane.are_next(a.sequence, a.packets) {
             self.receive(stream, a.packets, a.bytes, a.latency, now, bucket);
         } else {
             self.take_each(a, now);
@@ -615,8 +661,7 @@ impl Recorder {
         latencies.count(stream, latency, taken, bucket);
         let (between, excess) = (&mut touched.rows[stream], &mut self.excess[stream]);
         if last.seen > 0 {
-            between.followed(latency.abs_diff(last.latency), now.since(last.arrival).0);
-            last.disturb(excess, latency.abs_diff(last.latency));
+            follow_disturbed(between, last, excess, latency, now);
         } else {
             let row = if is_touched { &mut *between } else { &mut self.table.rows[stream] };
             row.began(now.0);
@@ -681,6 +726,14 @@ impl Recorder {
         let first = stream * self.lanes;
         self.states[first..first + self.lanes].iter().map(|s| s.lane.expected()).sum()
     }
+}
+
+/// Takes what sets a packet with this latency apart from the last one of its stream, of which a pause touched one.
+#[inline(always)]
+fn follow_disturbed(row: &mut Row, last: &mut Last, excess: &mut Excess, latency: u64, now: Nanos) {
+    let change = latency.abs_diff(last.latency);
+    row.followed(change, now.since(last.arrival).0);
+    last.disturb(excess, change);
 }
 
 /// Streams of a table of which packets that pauses touched are kept apart.

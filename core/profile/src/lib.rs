@@ -89,21 +89,23 @@ pub fn resolve_document(
     files: Files<'_>,
 ) -> Result<Plan, Vec<ProfileError>> {
     let value = document.to_value();
-    plan_of(&yaml::Node::from(&value), sha256(&value.to_string()), overrides, files)
+    plan_of(yaml::Node::from(&value), sha256(&value.to_string()), overrides, files)
 }
 
 fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
-    plan_of(&tree, sha256(text), overrides, files)
+    plan_of(tree, sha256(text), overrides, files)
 }
 
 fn plan_of(
-    tree: &yaml::Node,
+    tree: yaml::Node,
     sha256: String,
     overrides: &Overrides,
     files: Files<'_>,
 ) -> Result<Plan, Vec<ProfileError>> {
-    let (value, mut reading) = read::read(tree, schema());
+    let (value, mut reading) = read::read(&tree, schema());
+    // Of a profile with many streams it is large, and what comes next needs memory, too.
+    drop(tree);
     let Some(value) = value else { return Err(reading.errors) };
     match serde_json::from_value::<Document>(value) {
         Ok(document) => resolve::resolve(&document, reading, sha256, overrides, files),

@@ -262,8 +262,8 @@ impl<'a> Reader<'a> {
         self.reading.positions.insert(path.to_owned(), at);
         let properties = schema.get("properties").and_then(Json::as_object);
         let is_named = properties.is_some_and(|properties| properties.contains_key(&member.key));
-        if let Some(format) = schema.pointer("/propertyNames/format").and_then(Json::as_str)
-            && !is_named
+        if !is_named
+            && let Some(format) = schema.get("propertyNames").and_then(|names| names.get("format")?.as_str())
             && let Some(reason) = format_error(format, &member.key)
         {
             self.reading.fail_at(member.at, path, reason);
@@ -386,13 +386,13 @@ impl<'a> Reader<'a> {
 
 /// The key a member is read as: 'port: 80' of a mapping where numbers are called 'ports' is 'ports: 80'.
 fn key_of<'m>(member: &'m Member, schema: &'m Json) -> &'m str {
-    let other = schema.pointer(&format!("/properties/{}/x-number", member.key)).and_then(Json::as_str);
     let is_number = match &member.value.value {
         Value::Number(..) => true,
         Value::Text(text) => text.contains(".."),
         _ => false,
     };
-    other.filter(|_| is_number).unwrap_or(&member.key)
+    let property = || schema.get("properties")?.get(&member.key)?.get("x-number")?.as_str();
+    is_number.then(property).flatten().unwrap_or(&member.key)
 }
 
 /// Keys a mapping must have.

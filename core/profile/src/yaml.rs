@@ -166,7 +166,8 @@ impl Builder {
 
     fn close(&mut self) -> Result<(), ProfileError> {
         match self.open.pop() {
-            Some(Open::List { at, anchor, items }) => {
+            Some(Open::List { at, anchor, mut items }) => {
+                items.shrink_to_fit();
                 self.finish(Node { at, value: Value::List(items) }, anchor, 1)
             }
             Some(Open::Map { at, anchor, mut members, merged, .. }) => {
@@ -174,6 +175,7 @@ impl Builder {
                     let mut known = members.iter().map(|member| member.key.clone()).collect();
                     merge(&mut members, &mut known, merged)?;
                 }
+                members.shrink_to_fit();
                 self.finish(Node { at, value: Value::Map(members) }, anchor, 1)
             }
             None => Ok(()),

@@ -166,6 +166,13 @@ pub struct LaneInstant {
 }
 
 impl LaneInstant {
+    /// The same for `stream`, of an instant of stream 0.
+    #[inline(always)]
+    pub fn of_stream(&self, stream: u32) -> Self {
+        let [first, second] = self.factors;
+        Self { factors: [first, second ^ u64::from(stream) << MARK_BITS], ..*self }
+    }
+
     /// The last [`VARYING`] bytes of the packet with `sequence`.
     #[inline(always)]
     pub fn varying(&self, sequence: u32) -> [u8; VARYING] {

@@ -173,8 +173,13 @@ impl<'a> FrameMut<'a> {
         // SAFETY: the buffer is ours (see `data_mut`) and the assertion keeps the copy inside it.
         unsafe {
             let to = self.head.buf.add(usize::from(self.head.data_off)).cast::<[u8; 64]>();
-            for (i, block) in template.iter().enumerate() {
-                to.add(i).write_unaligned(*block);
+            // Without the questions of a loop for the usual one.
+            if let [block] = template {
+                to.write_unaligned(*block);
+            } else {
+                for (i, block) in template.iter().enumerate() {
+                    to.add(i).write_unaligned(*block);
+                }
             }
         }
         self.head.len = len;

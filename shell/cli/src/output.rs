@@ -51,6 +51,15 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), draft })
     }
 
+    /// Writes a result as JSON, bit by bit: that of many streams is large.
+    fn write_result(mut self, document: &ResultDocument) -> Result<(), Failure> {
+        let mut file = BufWriter::new(&mut self.draft);
+        let written = serde_json::to_writer_pretty(&mut file, document).map_err(std::io::Error::from);
+        let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
+        drop(file);
+        written.and_then(|()| self.draft.commit()).map_err(|e| lost(&self.path, &e))
+    }
+
     /// Writes the whole file.
     pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
         let written = self.draft.write_all(text.as_bytes()).and_then(|()| self.draft.commit());
@@ -170,15 +179,14 @@ impl Sinks {
     /// # Errors
     /// It, or an interval before it, could not be written: the first that failed.
     pub(crate) fn result(self, document: &ResultDocument, name: &str) -> Result<(), Failure> {
-        let mut text = serde_json::to_string_pretty(document).map_err(|e| lost(Path::new("result"), &e))?;
-        text.push('\n');
         let mut ended: Vec<Result<(), Failure>> =
-            self.results.into_iter().map(|file| file.write(&text)).collect();
+            self.results.into_iter().map(|file| file.write_result(document)).collect();
         ended.extend(self.profile.map(|file| file.write(&self.text)));
         ended.extend(self.report.map(|report| report.write(document, name, self.text)));
         ended.push(self.verdicts.write(vec![suite_of_run(name, document)]));
         if self.to_stdout {
-            print!("{text}");
+            let text = serde_json::to_string_pretty(document);
+            ended.push(text.map(|text| println!("{text}")).map_err(|e| lost(Path::new("result"), &e)));
         }
         match self.lost {
             Some(lost) => {

@@ -18,7 +18,7 @@ struct Step {
     egress: u32,
     /// Time since the burst before; zero: it belongs to that burst. Goes back by this many ns if the queue is another.
     passes: i64,
-    /// A pause that touched packets sent before this time.
+    /// A pause that touched packets sent before this time, ns before now; the largest: it still does.
     touched: Option<u64>,
     swaps: bool,
 }
@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
         60u16..1_500,
         0u32..4,
         prop_oneof![2 => Just(0i64), 3 => 0i64..5_000, 1 => -500i64..0, 1 => Just(1 << 38)],
-        prop_oneof![6 => Just(None), 1 => (0u64..5_000).prop_map(Some)],
+        prop_oneof![6 => Just(None), 1 => (0u64..5_000).prop_map(Some), 1 => Just(Some(u64::MAX))],
         prop::bool::weighted(0.05),
     );
     (whom, what).prop_map(
@@ -83,6 +83,17 @@ impl Counters {
 
     fn record(&mut self, arrivals: &[Arrival], now: Nanos) {
         self.unknown += self.recorder.record(arrivals, now);
+        self.record_beside(arrivals, now);
+    }
+
+    /// The same, packet by packet.
+    fn record_singly(&mut self, arrivals: &[Arrival], now: Nanos) {
+        let each: Vec<_> = arrivals.iter().flat_map(|arrival| arrival.each()).collect();
+        self.unknown += self.recorder.record_each(&each, &vec![now; each.len()]);
+        self.record_beside(&each, now);
+    }
+
+    fn record_beside(&mut self, arrivals: &[Arrival], now: Nanos) {
         self.paths.record(1, arrivals, now);
         self.samples.received(arrivals, now, &[2]);
         self.egress.record(arrivals, now);
@@ -144,11 +155,12 @@ proptest! {
         for step in steps {
             if step.passes != 0 || step.swaps || step.touched.is_some() {
                 together.record(&burst, now);
-                one_by_one.record(&burst.drain(..).flat_map(Arrival::each).collect::<Vec<_>>(), now);
+                one_by_one.record_singly(&burst, now);
+                burst.clear();
                 now = Nanos(now.0.saturating_add_signed(step.passes));
             }
             if let Some(before) = step.touched {
-                let until = now.since(Nanos(before));
+                let until = if before == u64::MAX { Nanos::MAX } else { now.since(Nanos(before)) };
                 [&mut together, &mut one_by_one].into_iter().for_each(|one| one.recorder.touch_until(until));
             }
             if step.swaps {
@@ -161,7 +173,7 @@ proptest! {
             burst.push(Arrival { stream, lane, packets, sequence, bytes, egress, latency });
         }
         together.record(&burst, now);
-        one_by_one.record(&burst.into_iter().flat_map(Arrival::each).collect::<Vec<_>>(), now);
+        one_by_one.record_singly(&burst, now);
         for (together, one_by_one) in together.found().into_iter().zip(one_by_one.found()) {
             prop_assert_eq!(together, one_by_one);
         }

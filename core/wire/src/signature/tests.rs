@@ -33,6 +33,15 @@ fn fills_the_payload_of_a_minimum_udp_frame() {
     assert_eq!(read_at_end(&packet.bytes[43..], &mark()), Err(NoSignature::Foreign), "cut short");
 }
 
+#[test]
+fn streams_of_an_instant_differ_by_their_number() {
+    for (stream, time) in
+        [(0, 0), (5, 1), (0x0a_0b0c, 0x0011_2233_4455_6677), (STREAMS_MAX as u32 - 1, u64::MAX)]
+    {
+        assert_eq!(mark().lane(0, 7).at(time).of_stream(stream), mark().lane(stream, 7).at(time));
+    }
+}
+
 /// The key is the run's, so its check is another in each; the layout is what other programs read.
 #[test]
 fn the_check_of_a_known_signature() {

@@ -251,11 +251,6 @@ impl Shape {
         self.streams * buckets * size_of::<u32>() <= PRESENT_MAX
     }
 
-    /// Index of the pacing record of a stream sent from a port.
-    pub(crate) fn pacing_index(self, stream: usize, port: usize) -> usize {
-        if self.paces_streams { stream } else { port }
-    }
-
     /// A table. The memory of its buckets is there before a worker needs it, unless it is very large.
     pub(crate) fn table(self) -> Table {
         let mut table = Table::new(self.streams, self.scale);

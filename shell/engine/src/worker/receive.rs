@@ -348,7 +348,7 @@ impl<'a> Receiver<'a> {
         let joins = !looks_closer && foreign == u64::MAX && self.stamped.is_none();
         let mut alone = 0;
         counts.rx_packets += n as u64;
-        while i < n {
+        while i < n && alone < ALONE_MAX {
             self.load_ahead(i);
             let data = self.burst.data(i);
             if foreign >> i & 1 == 0 {
@@ -363,7 +363,7 @@ impl<'a> Receiver<'a> {
             };
             let begun = i;
             i += 1;
-            if joins && alone < ALONE_MAX {
+            if joins {
                 for next in self.burst.data_from(i) {
                     if next.len() != data.len() || !followers.is_next(next) {
                         break;
@@ -384,16 +384,47 @@ impl<'a> Receiver<'a> {
             self.places[measured] = begun as u8;
             measured += 1;
         }
-        counts.rx_bytes += bytes + 4 * n as u64;
-        measured
+        let (alone, read) = self.classify_singly(i, measured, now, expected);
+        (bytes, i, measured) = (bytes + read, i + alone, measured + alone);
+        counts.rx_bytes += bytes + 4 * i as u64;
+        if i == n {
+            return measured;
+        }
+        let around = Around { now, counts_from, expected, counts, damages, hosts, answers };
+        self.classify_rest(i, measured, foreign, around)
+    }
+
+    /// The same from the `first` frame on for plain test packets of as many streams, as far as there are only such; returns how
+    /// many there are, and their bytes without FCS. `measured` arrivals are before them.
+    #[inline(always)]
+    fn classify_singly(
+        &mut self,
+        first: usize,
+        measured: usize,
+        now: Nanos,
+        expected: &[Expected],
+    ) -> (usize, u64) {
+        let Self { burst, arrivals, places, loads_ahead, port, mark, .. } = self;
+        let room = arrivals[measured..].iter_mut().zip(&mut places[measured..]);
+        let (mut n, mut bytes) = (0, 0);
+        for (data, (arrival, place)) in burst.data_from(first).zip(room) {
+            if *loads_ahead {
+                load_ahead(burst, first + n);
+            }
+            let Some((_, _, found)) = plain(*port, mark, data, now, expected) else { break };
+            *arrival = found;
+            *place = (first + n) as u8;
+            bytes += data.len() as u64;
+            n += 1;
+        }
+        (n, bytes)
     }
 
     /// Loads frames into the cache that will be inspected soon after the `i`-th, where they are not there already.
     #[inline(always)]
     fn load_ahead(&self, i: usize) {
         if self.loads_ahead {
-            self.burst.prefetch_head(i + 2 * AHEAD);
-            self.burst.prefetch_data(i + AHEAD, 0);
+            load_ahead(&self.burst, i);
         }
     }
 
@@ -471,6 +502,13 @@ impl<'a> Receiver<'a> {
         }
         self.queue.free(&mut self.burst);
     }
+}
+
+/// Loads frames into the cache that will be inspected soon after the `i`-th.
+#[inline(always)]
+fn load_ahead(burst: &Burst, i: usize) {
+    burst.prefetch_head(i + 2 * AHEAD);
+    burst.prefetch_data(i + AHEAD, 0);
 }
 
 /// Counts arrivals where else they count.

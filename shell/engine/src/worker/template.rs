@@ -1,11 +1,11 @@
 //! A stream's frame as one worker sends it: bytes ready to copy, and what to write into them.
 
-use port::{Burst, TxOffload};
+use port::{Burst, FrameMut, TxOffload};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::FrameLen;
 use wire::Packet;
-use wire::signature::Stamp;
+use wire::signature::{LaneInstant, Stamp};
 
 /// Data of one worker for sending one stream. Its bytes lie among the bytes of all streams of the port, [`Blocks`].
 #[derive(Debug)]
@@ -84,6 +84,24 @@ impl Template {
     #[inline(always)]
     pub(crate) fn fill(&self, burst: &mut Burst, blocks: &Blocks, range: Range<usize>) {
         burst.fill(range, self.tag, blocks.of(self), self.len(), self.offload);
+    }
+
+    /// Stamps the only frame of a slot, which holds it already unless it is new.
+    #[inline(always)]
+    pub(crate) fn write(
+        &self,
+        mut frame: FrameMut<'_>,
+        blocks: &Blocks,
+        is_new: bool,
+        lane: &LaneInstant,
+        sequence: u32,
+    ) {
+        if is_new {
+            frame.fill(self.tag, blocks.of(self), self.len(), self.offload);
+        }
+        if let Some(stamp) = &self.stamp {
+            stamp.write(frame.data_mut(), lane, sequence);
+        }
     }
 
     /// Its bytes lie `blocks` further on.

@@ -12,7 +12,7 @@ use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::punt::PuntExit;
 use measure::Samples;
 use port::{BURST, Burst, Clock, TxQueue};
-use sched::{ErrorBucket, Factor, Pacing, Schedule, Slot};
+use sched::{ErrorBucket, Factor, Pacing, PacingRecord, Schedule, Slot};
 use units::Nanos;
 use wire::signature::{LaneMark, Mark};
 
@@ -65,6 +65,45 @@ impl Signer {
     #[inline(always)]
     fn lane_of(&self, stream: u32) -> LaneMark {
         self.mark.lane(stream, self.lane)
+    }
+}
+
+/// Counter of packets that leave together.
+struct Account<'a> {
+    departure: Nanos,
+    streams: &'a [TxStream],
+    varied: &'a [Varied],
+    pacing: &'a mut [Pacing],
+    /// Whether all streams have one record of pacing, not one each.
+    is_shared: bool,
+    records: &'a mut [PacingRecord],
+    sent: &'a mut [u64],
+    sent_bytes: &'a mut [u64],
+    last: ErrorBucket,
+}
+
+impl Account<'_> {
+    /// Counts the packets of `slot`; returns their bytes with FCS.
+    #[inline(always)]
+    fn sent(&mut self, slot: &Slot) -> u64 {
+        let stream = &self.streams[slot.stream as usize];
+        let index = stream.index as usize;
+        self.sent[index] += u64::from(slot.run);
+        if stream.paced {
+            let record = &mut self.records[if self.is_shared { 0 } else { index }];
+            let pacing = &mut self.pacing[slot.stream as usize];
+            for _ in 0..slot.run {
+                pacing.departed(slot.due, self.departure, record, &mut self.last);
+            }
+        }
+        match &stream.content {
+            TxContent::Same(template) => u64::from(slot.run) * template.frame_bytes(),
+            TxContent::Varied(varied) => {
+                let bytes = self.varied[*varied as usize].bytes(slot.number, slot.run);
+                self.sent_bytes[index] += bytes;
+                bytes
+            }
+        }
     }
 }
 
@@ -370,16 +409,23 @@ impl<'a> Transmitter<'a> {
     fn build(&mut self, departure: Nanos) {
         let old = self.burst.len();
         let all = old + self.queue.alloc(&mut self.burst, self.packets - old);
+        let instant = self.signer.lane_of(0).at(departure.0);
         let mut i = 0;
         for (slot, sequence) in self.slots[..self.filled].iter().zip(&self.sequences) {
             let end = (i + slot.run as usize).min(all);
             let stream = &self.streams[slot.stream as usize];
-            let lane = self.signer.lane_of(stream.index);
             let template = match &stream.content {
+                // Where streams are paced, most slots are of one packet.
+                TxContent::Same(template) if end == i + 1 => {
+                    let (frame, lane) = (self.burst.frame_mut(i), instant.of_stream(stream.index));
+                    template.write(frame, &self.blocks, i >= old, &lane, *sequence);
+                    i = end;
+                    continue;
+                }
                 TxContent::Same(template) => template,
                 TxContent::Varied(varied) => {
                     let (frames, number, time) = (i..end, slot.number, departure.0);
-                    let sequence = *sequence;
+                    let (lane, sequence) = (self.signer.lane_of(stream.index), *sequence);
                     let slice = Slice { frames, fresh: old, number, lane, sequence, time };
                     self.varied[*varied as usize].build(&mut self.burst, &self.blocks, &slice);
                     i = end;
@@ -388,7 +434,8 @@ impl<'a> Transmitter<'a> {
             };
             template.fill(&mut self.burst, &self.blocks, i.max(old)..end.max(old));
             if let Some(stamp) = &template.stamp {
-                stamp.write_all(self.burst.data_mut(i..end), &lane.at(departure.0), *sequence);
+                let lane = instant.of_stream(stream.index);
+                stamp.write_all(self.burst.data_mut(i..end), &lane, *sequence);
             }
             i = end;
         }
@@ -428,54 +475,58 @@ impl<'a> Transmitter<'a> {
     /// Counts every packet and forgets the slots.
     #[inline]
     fn account_all(&mut self, departure: Nanos, interval: &mut Interval) {
-        let (mut bytes, mut last) = (0, ErrorBucket::default());
-        for i in 0..self.filled {
-            bytes += self.sent(self.slots[i], departure, interval, &mut last);
-        }
+        let (mut account, slots) = self.account(departure, interval);
+        let bytes = slots.iter().map(|slot| account.sent(slot)).sum::<u64>();
         interval.ports[self.port].tx_packets += self.packets as u64;
         interval.ports[self.port].tx_bytes += bytes;
         (self.filled, self.packets) = (0, 0);
     }
 
-    /// Counts the packets of `slot`; returns their bytes with FCS.
+    /// Counter of packets that leave together, and the slots that there are.
     #[inline(always)]
-    fn sent(&mut self, slot: Slot, departure: Nanos, interval: &mut Interval, last: &mut ErrorBucket) -> u64 {
-        let stream = &self.streams[slot.stream as usize];
-        let index = stream.index as usize;
-        interval.sent[index] += u64::from(slot.run);
-        if stream.paced {
-            let record = &mut interval.pacing[self.shape.pacing_index(index, self.port)];
-            let pacing = &mut self.pacing[slot.stream as usize];
-            for _ in 0..slot.run {
-                pacing.departed(slot.due, departure, record, last);
-            }
-        }
-        match &stream.content {
-            TxContent::Same(template) => u64::from(slot.run) * template.frame_bytes(),
-            TxContent::Varied(varied) => {
-                let bytes = self.varied[*varied as usize].bytes(slot.number, slot.run);
-                interval.sent_bytes[index] += bytes;
-                bytes
-            }
-        }
+    fn account<'s>(
+        &'s mut self,
+        departure: Nanos,
+        interval: &'s mut Interval,
+    ) -> (Account<'s>, &'s mut [Slot]) {
+        let records = match self.shape.paces_streams {
+            true => &mut interval.pacing[..],
+            false => std::slice::from_mut(&mut interval.pacing[self.port]),
+        };
+        let account = Account {
+            departure,
+            streams: &self.streams,
+            varied: &self.varied,
+            pacing: &mut self.pacing,
+            is_shared: !self.shape.paces_streams,
+            records,
+            sent: &mut interval.sent,
+            sent_bytes: &mut interval.sent_bytes,
+            last: ErrorBucket::default(),
+        };
+        (account, &mut self.slots[..self.filled])
     }
 
     /// Counts the first `taken` packets and forgets their slots.
     fn account_some(&mut self, taken: usize, departure: Nanos, interval: &mut Interval) {
         self.packets -= taken;
-        let (mut left, mut whole, mut bytes, mut last) = (taken as u32, 0, 0, ErrorBucket::default());
+        let (mut left, mut whole, mut bytes, mut begun) = (taken as u32, 0, 0, 0);
+        let (mut account, slots) = self.account(departure, interval);
         while left > 0 {
-            let slot = self.slots[whole];
+            let slot = &mut slots[whole];
             let run = slot.run.min(left);
             left -= run;
-            bytes += self.sent(Slot { run, ..slot }, departure, interval, &mut last);
+            bytes += account.sent(&Slot { run, ..*slot });
             if run < slot.run {
-                self.slots[whole].run -= run;
-                self.slots[whole].number += u64::from(run);
-                self.sequences[whole] = self.sequences[whole].wrapping_add(run);
+                slot.run -= run;
+                slot.number += u64::from(run);
+                begun = run;
             } else {
                 whole += 1;
             }
+        }
+        if begun > 0 {
+            self.sequences[whole] = self.sequences[whole].wrapping_add(begun);
         }
         self.slots.copy_within(whole..self.filled, 0);
         self.sequences.copy_within(whole..self.filled, 0);
