@@ -149,6 +149,46 @@ LABS = {
     "shell/lab/src/topology/routing.rs": "devices under test that run it",
 }
 EMULATED = {"core/emulate/src/lib.rs": "the list of protocols in that crate"}
+CLIENTS = {
+    "core/profile/src/document/mod.rs": "names of clients in streams",
+    "core/profile/src/document/session.rs": "names of clients as addresses of sessions",
+    "core/profile/src/protocols/clients.rs": "the list of clients' protocols",
+    "shell/agent/src/part.rs": "a refusal of clients",
+    "shell/api/src/runs.rs": "names of clients in pings",
+}
+METHOD = dict.fromkeys(
+    ["core/methods/src/" + name for name in ("leases.rs", "lib.rs", "list.rs", "outcome.rs", "settings.rs", "trial.rs")],
+    "the method that measures the set-up rate of clients",
+)
+IN_SESSIONS = dict.fromkeys(
+    [
+        "core/neighbour/src/claim.rs",
+        "core/neighbour/src/ping.rs",
+        "core/profile/src/resolve/session/mod.rs",
+        "core/profile/src/resolve/session/options.rs",
+        "core/profile/src/resolve/session/tunnel.rs",
+        "core/session/src/plan.rs",
+        "core/tcp/src/group.rs",
+        "core/wire/src/tunnel.rs",
+        "core/wire/src/tunnel/decap.rs",
+        "core/wire/src/tunnel/encap.rs",
+        "shell/campaign/src/balancer/setup.rs",
+        "shell/campaign/src/sessions/path.rs",
+        "shell/engine/src/trial/hosts.rs",
+        "shell/engine/src/trial/resolved.rs",
+        "shell/engine/src/trial/tunnels.rs",
+    ],
+    "packets of flows and pings travel in its sessions",
+)
+LLDPD = dict.fromkeys(
+    [
+        "core/profile/src/document/protocol.rs",
+        "core/profile/src/plan.rs",
+        "core/profile/src/resolve/protocol.rs",
+        "shell/engine/src/protocols/recipe.rs",
+    ],
+    "lldpd, a daemon beside the hosts",
+)
 COMMANDS = {"shell/cli/src/control.rs": "help of commands: whose hosts obey each"}
 NAMED_ELSEWHERE = {
     "isis": {},
@@ -156,6 +196,27 @@ NAMED_ELSEWHERE = {
     "bgp": LABS | {"core/profile/src/document/flap.rs": "the name of its part in the profile's schema"},
     "vrrp": EMULATED,
     "lacp": EMULATED | COMMANDS | {"edge/script/src/library.rs": "the list of Lua's modules"},
+    "lldp": EMULATED | COMMANDS | LLDPD,
+    "bfd": {"core/profile/src/frr.rs": "FRRouting's daemons"},
+    "dhcp": EMULATED
+    | COMMANDS
+    | CLIENTS
+    | METHOD
+    | {
+        "core/emulate/src/router.rs": "DHCPv6 gives no router: it is found by neighbour discovery",
+        "core/profile/src/document/quantity.rs": "names of clients as addresses of sessions",
+        "core/wire/src/protocols/nd_router.rs": "flags of router advertisements",
+        "shell/campaign/src/leases.rs": "the method that measures the set-up rate of clients",
+        "shell/otg/src/translate/flow.rs": "refusals of flows of clients",
+    },
+    "pppoe": EMULATED
+    | COMMANDS
+    | CLIENTS
+    | IN_SESSIONS
+    | {
+        "core/wire/src/protocols/ppp.rs": "the headers",
+        "shell/server/src/kinds.rs": "a kind of run by its example",
+    },
 }
 
 
@@ -175,7 +236,8 @@ def test_a_protocol_is_named_in_its_folders_and_the_lists_only(protocol):
     """A protocol's folders and files have its name. Any other file that names it must change with each new protocol."""
     spelling = protocol.replace("isis", "is-?is")
     name = re.compile(rf"(?<![A-Za-z])(?i:{spelling})|{protocol.capitalize()}")
-    own = lambda path: protocol in path.removesuffix(".rs").removesuffix(".tsx").split("/")  # noqa: E731
+    # Its versions for IPv6 are in folders and files such as 'dhcp6' and 'dhcpv6'.
+    own = lambda path: protocol in re.sub(r"v?6?(\.rs|\.tsx)?(?=/|$)", "", path).split("/")  # noqa: E731
     named = {path for path, text in program_files() if not own(path) and name.search(text)}
     assert named - PROTOCOL_LISTS - set(NAMED_ELSEWHERE[protocol]) == set()
     assert set(NAMED_ELSEWHERE[protocol]) - named == set(), "no longer needed"
@@ -229,12 +291,16 @@ SAID_ELSEWHERE = {
 
 
 TEST_MODULE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod \w+ \{")
+TEST_FILE = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod (\w+);")
 
 
 def code_of(room):
     """The Rust files of a room that are in the program, without comments and the tests within them."""
-    for path in sorted((ROOMS[room] / "src").rglob("*.rs")):
-        if "tests" not in path.parts and not path.name.endswith("tests.rs"):
+    paths = sorted((ROOMS[room] / "src").rglob("*.rs"))
+    folder = lambda path: path.parent if path.stem in ("lib", "main", "mod") else path.with_suffix("")  # noqa: E731
+    tests = {folder(path) / f"{name}.rs" for path in paths for name in TEST_FILE.findall(path.read_text())}
+    for path in paths:
+        if path not in tests and "tests" not in path.parts and not path.name.endswith("tests.rs"):
             source = TEST_MODULE.split(path.read_text())[0]
             yield str(path.relative_to(REPO)), re.sub(r"//[^\n]*", "", source)
 

@@ -6,7 +6,7 @@ import { usePoll } from "./poll";
 import type { Kind, Outcome } from "./protocols/kind";
 import { type Key, KINDS, OUTCOMES } from "./protocols/list";
 import { type Row, Table } from "./tables";
-import type { LldpNeighbourResult, PortResult, ProtocolStates, ResultDocument } from "./types";
+import type { PortResult, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's response without `limit`. */
 const SHOWN_MAX = 100;
@@ -14,6 +14,7 @@ const SHOWN_MAX = 100;
 const EVERY_MS = 1_000;
 
 const KEYS = Object.keys(KINDS) as Key[];
+const NEIGHBOURS = KEYS.flatMap((key) => KINDS[key].neighbours ?? []);
 
 /** Protocols of an active run, polled if there are any. */
 export function LiveProtocols({ id }: { id: string }) {
@@ -28,7 +29,6 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const here = KEYS.filter((key) => counts[KINDS[key].total] > 0);
   const judged = here.filter((key) => KINDS[key].up);
   const settled = judged.every((key) => counts[KINDS[key].up!] === counts[KINDS[key].total]);
-  const neighbours = states.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => neighbour(port, row)));
   const off = (key: Key) => {
     const { disabled } = KINDS[key];
     const rows = states[key] as { port: string; is_down?: boolean }[];
@@ -41,7 +41,7 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
       {judged.length > 0 && <Announcement text={settled ? "All sessions, leases and LAGs are up." : "Not all sessions, leases and LAGs are up."} />}
       {here.map(off)}
       {here.map((key) => <States key={key} kind={KINDS[key] as Kind<unknown>} rows={states[key]} of={counts[KINDS[key].total]} />)}
-      <Neighbours caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours} />
+      {NEIGHBOURS.map(({ caption, total, heads, now }) => <Listed key={caption} caption={caption} of={counts[total]} rows={now(states)} heads={heads} />)}
     </Panel>
   );
 }
@@ -61,20 +61,11 @@ function Listed({ caption, heads, rows, of }: { caption: string; heads: string[]
   );
 }
 
-function Neighbours({ caption, of, rows }: { caption: string; of: number; rows: Row[] }) {
-  return <Listed caption={caption} of={of} rows={rows} heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"]} />;
-}
-
-function neighbour(port: string, row: LldpNeighbourResult): Row {
-  const cells = [port, row.chassis_id, row.port_id, duration(row.known_for_s), `${duration(row.age_s)} ago`];
-  return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
-}
-
 /** Protocols at the end of a run. */
 export function ProtocolResults({ result }: { result: ResultDocument }) {
   const ports = Object.entries(result.ports);
   const rows = ports.flatMap(([port, end]) => outcomes(port, end));
-  const neighbours = ports.flatMap(([port, end]) => (end.lldp?.neighbours ?? []).map((row) => neighbour(port, row)));
+  const neighbours = NEIGHBOURS.map((kind) => ({ ...kind, rows: ports.flatMap(([port, end]) => kind.ended(port, end)) }));
   const kinds = Object.values(KINDS) as Kind<unknown>[];
   const ended = kinds.map((kind) => ({ kind, rows: ports.flatMap(([port, end]) => kind.ended?.(port, end) ?? []) }));
   const programs = (result.protocols ?? []).map((one) => ({
@@ -85,7 +76,7 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
     <Panel title="Protocols">
       {rows.length > 0 && <Table caption="Protocols of the ports" heads={["Protocol", "At the end", "Before traffic", "Sent", "Received", "Lost"]} rows={rows} />}
       {ended.map(({ kind, rows }) => <States key={kind.caption} kind={kind} of={rows.length} rows={rows.slice(0, SHOWN_MAX)} />)}
-      <Neighbours caption="LLDP neighbours at the end" of={neighbours.length} rows={neighbours.slice(0, SHOWN_MAX)} />
+      {neighbours.map(({ caption, heads, rows }) => <Listed key={caption} caption={`${caption} at the end`} of={rows.length} rows={rows.slice(0, SHOWN_MAX)} heads={heads} />)}
       {programs.length > 0 && <Table caption="Programs that ran control protocols" heads={["Program", "Up after", "End", "Log files"]} rows={programs} />}
     </Panel>
   );

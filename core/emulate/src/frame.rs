@@ -1,9 +1,10 @@
-//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP, PPPoE; LLDP and slow protocols directly over
-//! Ethernet. Reads and writes them.
+//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP. Reads and writes them.
+//!
+//! Not here: the numbers by which frames of one protocol are known. They are in its folder.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
-use crate::pppoe::Pppoe;
+use crate::{CLIENT_PORT_V4, CLIENT_PORT_V6, DIRECT};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::control::{ETHERTYPE_AT, tags};
 use wire::{Vlans, checksum};
@@ -16,17 +17,6 @@ const TAG: usize = 4;
 pub(crate) const TYPE_IPV4: u16 = 0x0800;
 pub(crate) const TYPE_IPV6: u16 = 0x86dd;
 pub(crate) const TYPE_ARP: u16 = 0x0806;
-const TYPE_LLDP: u16 = 0x88cc;
-const TYPE_SLOW: u16 = 0x8809;
-/// RFC 2516 section 4.
-const TYPE_PPPOE_DISCOVERY: u16 = 0x8863;
-const TYPE_PPPOE: u16 = 0x8864;
-/// To whom frames of slow protocols go (IEEE 802.3 annex 57A.3).
-const SLOW_GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x02];
-/// To whom LLDPDUs go: the last byte of the nearest bridge, and of those that only customers' or no two-port bridges stop (IEEE
-/// 802.1AB table 7-1).
-const LLDP_GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
-const LLDP_GROUPS: [u8; 3] = [0x0e, 0x03, 0x00];
 /// The shortest frame without its FCS.
 const FRAME_LEAST: usize = 60;
 const IPV4: usize = 20;
@@ -47,13 +37,6 @@ const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 const ROUTER_ALERT_V6: [u8; 8] = [ICMPV6, 0, 5, 2, 0, 0, 1, 0];
 /// DSCP CS6, for network control (RFC 4594 section 3.1).
 const CONTROL_TOS: u8 = 0xc0;
-/// Ports of DHCP servers and clients (RFC 2131 section 4.1).
-pub(crate) const SERVER_PORT: u16 = 67;
-pub(crate) const CLIENT_PORT: u16 = 68;
-/// The same of DHCPv6, and to whom clients send (RFC 8415 section 7).
-const SERVER_PORT_V6: u16 = 547;
-const CLIENT_PORT_V6: u16 = 546;
-const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 /// All routers of a link (RFC 4291 section 2.7.1).
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 /// Types of neighbour discovery (RFC 4861 section 4), whose hop limit shows that no router was in between.
@@ -86,59 +69,20 @@ impl Link<'_> {
         frame
     }
 
-    /// An LLDPDU of the agent with the hardware address `from`, to the nearest bridge.
-    pub(crate) fn lldp(from: Mac, message: &[u8]) -> Vec<u8> {
-        let mut frame = Link { from, to: LLDP_GROUP, vlans: &Vlans::NONE }.header(TYPE_LLDP, message.len());
+    /// A message directly over Ethernet, in a frame that is long enough.
+    pub(crate) fn direct(&self, kind: u16, message: &[u8]) -> Vec<u8> {
+        let mut frame = self.header(kind, message.len());
         frame.extend(message);
         frame.resize(frame.len().max(FRAME_LEAST), 0);
         frame
     }
 
-    /// A packet of PPPoE's discovery.
-    pub(crate) fn pppoe_discovery(&self, packet: &Pppoe<'_>) -> Vec<u8> {
-        self.pppoe(TYPE_PPPOE_DISCOVERY, packet)
-    }
-
-    /// A PPP packet in a PPPoE session.
-    pub(crate) fn pppoe_session(&self, session: u16, payload: &[u8]) -> Vec<u8> {
-        self.pppoe(TYPE_PPPOE, &Pppoe { code: 0, session, payload })
-    }
-
-    fn pppoe(&self, kind: u16, packet: &Pppoe<'_>) -> Vec<u8> {
-        let mut frame = self.header(kind, Pppoe::HEADER + packet.payload.len());
-        packet.put(&mut frame);
-        frame.resize(frame.len().max(FRAME_LEAST), 0);
-        frame
-    }
-
-    /// A frame of a slow protocol, of the port with the hardware address `from`.
-    pub(crate) fn slow(from: Mac, message: &[u8]) -> Vec<u8> {
-        let mut frame = Link { from, to: SLOW_GROUP, vlans: &Vlans::NONE }.header(TYPE_SLOW, message.len());
-        frame.extend(message);
-        frame.resize(frame.len().max(FRAME_LEAST), 0);
-        frame
-    }
-
-    /// A DHCPv6 message of the client with the hardware address `from`, to all servers.
-    pub(crate) fn dhcp6(from: Mac, vlans: &Vlans, payload: &[u8]) -> Vec<u8> {
-        let (own, len) = (link_local(from), (UDP_HEADER + payload.len()) as u16);
-        let link = Link { from, to: group_mac(ALL_SERVERS), vlans };
-        let mut frame = link.header(TYPE_IPV6, IPV6 + usize::from(len));
-        put_ipv6(&mut frame, (own, ALL_SERVERS), (UDP, 1), len);
-        let start = frame.len();
-        frame.extend(CLIENT_PORT_V6.to_be_bytes());
-        frame.extend(SERVER_PORT_V6.to_be_bytes());
-        frame.extend(len.to_be_bytes());
-        frame.extend([0; 2]);
-        frame.extend(payload);
-        let pseudo = u64::from(UDP) + u64::from(len);
-        let pseudo = checksum::sum(&[own.octets(), ALL_SERVERS.octets()].concat(), pseudo);
-        let sum = match checksum::finish(checksum::sum(&frame[start..], pseudo)) {
-            // Zero means that there is none, which IPv6 has not (RFC 8200 section 8.1).
-            0 => 0xffff,
-            sum => sum,
-        };
-        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+    /// A UDP datagram from one IPv6 address to another of the link.
+    pub(crate) fn udp6(&self, from: (Ipv6Addr, u16), to: (Ipv6Addr, u16), payload: &[u8]) -> Vec<u8> {
+        let len = UDP_HEADER + payload.len();
+        let mut frame = self.header(TYPE_IPV6, IPV6 + len);
+        put_ipv6(&mut frame, (from.0, to.0), (UDP, 1), len as u16);
+        put_udp(&mut frame, (from.1, to.1), payload, &[from.0.octets(), to.0.octets()].concat());
         frame
     }
 
@@ -205,23 +149,10 @@ impl Link<'_> {
 
     /// A UDP datagram from one IPv4 address to another.
     pub(crate) fn udp(&self, from: (Ipv4Addr, u16), to: (Ipv4Addr, u16), payload: &[u8]) -> Vec<u8> {
-        let mut frame = self.header(TYPE_IPV4, IPV4 + UDP_HEADER + payload.len());
-        let len = (UDP_HEADER + payload.len()) as u16;
-        put_ipv4(&mut frame, (from.0, to.0), (UDP, 64, 0), &[], len);
-        let start = frame.len();
-        frame.extend(from.1.to_be_bytes());
-        frame.extend(to.1.to_be_bytes());
-        frame.extend(len.to_be_bytes());
-        frame.extend([0; 2]);
-        frame.extend(payload);
-        let pseudo =
-            checksum::sum(&[from.0.octets(), to.0.octets()].concat(), u64::from(UDP) + u64::from(len));
-        let sum = match checksum::finish(checksum::sum(&frame[start..], pseudo)) {
-            // Zero means that there is none (RFC 768).
-            0 => 0xffff,
-            sum => sum,
-        };
-        frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+        let len = UDP_HEADER + payload.len();
+        let mut frame = self.header(TYPE_IPV4, IPV4 + len);
+        put_ipv4(&mut frame, (from.0, to.0), (UDP, 64, 0), &[], len as u16);
+        put_udp(&mut frame, (from.1, to.1), payload, &[from.0.octets(), to.0.octets()].concat());
         frame
     }
 
@@ -302,6 +233,23 @@ pub(crate) fn put_ipv4(
     frame[start + 10..start + 12].copy_from_slice(&sum.to_be_bytes());
 }
 
+/// A UDP datagram after an IP header with these addresses, the source's bytes before the destination's.
+fn put_udp(frame: &mut Vec<u8>, (from, to): (u16, u16), payload: &[u8], addresses: &[u8]) {
+    let (start, len) = (frame.len(), (UDP_HEADER + payload.len()) as u16);
+    frame.extend(from.to_be_bytes());
+    frame.extend(to.to_be_bytes());
+    frame.extend(len.to_be_bytes());
+    frame.extend([0; 2]);
+    frame.extend(payload);
+    let pseudo = checksum::sum(addresses, u64::from(UDP) + u64::from(len));
+    let sum = match checksum::finish(checksum::sum(&frame[start..], pseudo)) {
+        // Zero means that there is none (RFC 768), which IPv6 does not allow (RFC 8200 section 8.1).
+        0 => 0xffff,
+        sum => sum,
+    };
+    frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
+}
+
 /// A message in an IP packet that came whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Received<'f> {
@@ -314,29 +262,23 @@ pub(crate) struct Received<'f> {
 /// Content after the link's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packet<'f> {
-    /// To the port of DHCP clients.
-    Dhcp { payload: &'f [u8] },
+    /// A datagram to this port.
+    Udp { is_v4: bool, to: u16, payload: &'f [u8] },
     /// With a right checksum.
     Igmp { from: Ipv4Addr, to: Ipv4Addr, message: &'f [u8] },
     /// The same, of ICMPv6, with hop limit 1.
     Mld { from: Ipv6Addr, to: Ipv6Addr, message: &'f [u8] },
-    /// To the port of DHCPv6 clients.
-    Dhcp6 { payload: &'f [u8] },
     /// A router's advertisement, with a right checksum.
     Router { from: Ipv6Addr, message: &'f [u8] },
     /// A neighbour's, who has the address or is about to (RFC 4862 sections 5.4.3 and 5.4.4).
     Claim { target: Ipv6Addr },
     /// By ARP, of a host that has the address or is about to use it (RFC 5227 section 2.1.1).
     ArpClaim { sender: Mac, address: Ipv4Addr },
-    /// To one of the groups of LLDP.
-    Lldp { message: &'f [u8] },
-    /// To the group of slow protocols.
-    Slow { message: &'f [u8] },
-    /// Of PPPoE's discovery, or in a session.
-    Pppoe { discovery: bool, pppoe: Pppoe<'f> },
+    /// Directly over Ethernet, of this type, to this address.
+    Direct { kind: u16, to: Mac, message: &'f [u8] },
 }
 
-fn pair(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn pair(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
@@ -358,16 +300,7 @@ impl<'f> Received<'f> {
             TYPE_IPV4 => Packet::read_v4(ip)?,
             TYPE_IPV6 => Packet::read_v6(ip)?,
             TYPE_ARP => Packet::read_arp(ip)?,
-            TYPE_LLDP if frame[..5] == LLDP_GROUP[..5] && LLDP_GROUPS.contains(&frame[5]) => {
-                Packet::Lldp { message: ip }
-            }
-            TYPE_SLOW if frame[..6] == SLOW_GROUP => Packet::Slow { message: ip },
-            TYPE_PPPOE_DISCOVERY => Packet::Pppoe { discovery: true, pppoe: Pppoe::read(ip)? },
-            TYPE_PPPOE => {
-                let pppoe = Pppoe::read(ip).filter(|pppoe| pppoe.code == 0)?;
-                Packet::Pppoe { discovery: false, pppoe }
-            }
-            _ => return None,
+            kind => Packet::Direct { kind, to: *frame.first_chunk()?, message: ip },
         };
         let vlans = ids[..n].iter().copied().filter(|id| *id != 0).collect();
         Some(Self { from: *frame.get(6..)?.first_chunk()?, vlans, packet })
@@ -384,15 +317,17 @@ impl<'f> Packet<'f> {
         let payload = ip.get(header..usize::from(pair(ip, 2)?))?;
         let (from, to) = (v4(ip, 12)?, v4(ip, 16)?);
         match *ip.get(9)? {
-            UDP if pair(payload, 2)? == CLIENT_PORT => {
-                let payload = payload.get(UDP_HEADER..usize::from(pair(payload, 4)?))?;
-                Some(Self::Dhcp { payload })
-            }
+            UDP => Self::read_udp(payload, true),
             IGMP if payload.len() >= 8 && checksum::finish(checksum::sum(payload, 0)) == 0 => {
                 Some(Self::Igmp { from, to, message: payload })
             }
             _ => None,
         }
+    }
+
+    fn read_udp(udp: &'f [u8], is_v4: bool) -> Option<Self> {
+        let payload = udp.get(UDP_HEADER..usize::from(pair(udp, 4)?))?;
+        Some(Self::Udp { is_v4, to: pair(udp, 2)?, payload })
     }
 
     fn read_arp(arp: &[u8]) -> Option<Self> {
@@ -409,10 +344,7 @@ impl<'f> Packet<'f> {
         let len = usize::from(pair(ip, 4)?);
         let direct = ip.get(IPV6..IPV6 + len)?;
         match *ip.get(6)? {
-            UDP if pair(direct, 2)? == CLIENT_PORT_V6 => {
-                let payload = direct.get(UDP_HEADER..usize::from(pair(direct, 4)?))?;
-                return Some(Self::Dhcp6 { payload });
-            }
+            UDP => return Self::read_udp(direct, false),
             ICMPV6 => return Self::read_discovery(ip, direct),
             _ => {}
         }
@@ -453,11 +385,6 @@ impl<'f> Packet<'f> {
     }
 }
 
-/// Whether a frame is of a slow protocol: a look at its type alone. Such frames are for ports, not for hosts.
-pub fn is_slow(frame: &[u8]) -> bool {
-    pair(frame, ETHERTYPE_AT) == Some(TYPE_SLOW)
-}
-
 /// Whether a frame may be for hosts here: a look at types alone, for many frames that are not.
 pub fn may_concern(frame: &[u8]) -> bool {
     let Some((_, n)) = tags(frame) else { return false };
@@ -466,12 +393,10 @@ pub fn may_concern(frame: &[u8]) -> bool {
     match pair(frame, at) {
         Some(TYPE_IPV4) => match ip.get(9) {
             Some(&IGMP) => true,
-            Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
+            Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT_V4),
             _ => false,
         },
-        Some(TYPE_ARP | TYPE_LLDP | TYPE_PPPOE_DISCOVERY) => true,
-        // PPP's control protocols; what else a session carries is not looked at.
-        Some(TYPE_PPPOE) => ip.get(Pppoe::HEADER).is_some_and(|first| first & 0x80 != 0),
+        Some(TYPE_ARP) => true,
         Some(TYPE_IPV6) => match (ip.get(6), ip.get(IPV6)) {
             (Some(&HOP_BY_HOP), behind) => behind == Some(&ICMPV6),
             (Some(&UDP), _) => pair(ip, IPV6 + 2) == Some(CLIENT_PORT_V6),
@@ -480,7 +405,8 @@ pub fn may_concern(frame: &[u8]) -> bool {
             (Some(&ICMPV6), Some(&NEIGHBOUR_SOLICIT)) => ip.get(8..24) == Some(&[0; 16]),
             _ => false,
         },
-        _ => false,
+        Some(kind) => DIRECT.iter().any(|(own, may_concern)| *own == kind && may_concern(ip)),
+        None => false,
     }
 }
 
@@ -497,10 +423,10 @@ mod tests {
         let vlans = [7, 8].into();
         let link = link(&vlans);
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-        let frame = link.udp((a, SERVER_PORT), (b, CLIENT_PORT), b"tide");
+        let frame = link.udp((a, 67), (b, 68), b"tide");
         let read = Received::read(&frame).unwrap();
         assert_eq!((read.from, &read.vlans[..]), (link.from, &link.vlans[..]));
-        assert_eq!(read.packet, Packet::Dhcp { payload: b"tide" });
+        assert_eq!(read.packet, Packet::Udp { is_v4: true, to: 68, payload: b"tide" });
         let igmp = [0x11, 10, 0, 0, 224, 0, 0, 1];
         let frame = link.igmp(a, b, &igmp);
         let Some(Received { packet: Packet::Igmp { message, .. }, .. }) = Received::read(&frame) else {

@@ -26,7 +26,15 @@ mod timing;
 mod vlans;
 pub mod vrrp;
 
-pub use frame::{Mac, is_slow, link_local, may_concern};
+pub use frame::{Mac, link_local, may_concern};
+pub use lacp::is_slow;
 pub use pool::{Pool, PoolClient, PoolConfig, Protocol};
 pub use router::{RouterFinder, RouterFinders};
 pub use vlans::{ClientVlans, EachVlan};
+
+/// UDP ports of clients, over IPv4 and over IPv6.
+const CLIENT_PORT_V4: u16 = dhcp::CLIENT_PORT;
+const CLIENT_PORT_V6: u16 = dhcp6::CLIENT_PORT;
+/// Protocols of hosts directly over Ethernet: the type of their frames, and whether a frame may be for a host by the bytes after it.
+const DIRECT: [(u16, fn(&[u8]) -> bool); 3] =
+    [(lldp::ETHERTYPE, |_| true), (pppoe::DISCOVERY, |_| true), (pppoe::SESSION, pppoe::is_control)];

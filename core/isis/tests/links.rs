@@ -715,6 +715,42 @@ fn the_designated_system_is_the_one_that_says_so() {
     assert_eq!(lsp[tlv(&lsp, 27, 22)..][..7], [8, 8, 8, 8, 8, 8, 1], "the link leads to the pseudonode");
 }
 
+/// A CSNP of the designated system about all LSPs, of which it has these.
+fn csnp(entries: &[u8]) -> Vec<u8> {
+    let mut rest = vec![0, 0, 9, 9, 9, 9, 9, 9, 0];
+    rest.extend([0; 8]);
+    rest.extend([0xff; 8]);
+    if !entries.is_empty() {
+        rest.extend([9, entries.len() as u8]);
+    }
+    rest.extend(entries);
+    frame_of(9, 25, 33, &rest)
+}
+
+#[test]
+fn lsps_are_requested_if_they_are_unknown_or_newer() {
+    let mut lan = Lan::new(&[]);
+    lan.take(&lan_hello(9, 64, 9, true));
+    lan.sends(Nanos::from_secs(2));
+    let entry = |lifetime_s: u16, sequence: u8, checksum: [u8; 2]| {
+        [&lifetime_s.to_be_bytes()[..], &[8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, sequence], &checksum].concat()
+    };
+    let is_requested = |lan: &mut Lan, entry: Vec<u8>| {
+        lan.take(&csnp(&entry));
+        lan.sends(SECOND).contains_key(&27)
+    };
+    assert!(!is_requested(&mut lan, entry(0, 5, [1, 2])), "it is unknown, and purged");
+    assert!(!is_requested(&mut lan, entry(900, 0, [1, 2])), "nobody has it: the number is 0");
+    let mut lsp = frame_of(9, 20, 27, &[&[0, 0][..], &entry(900, 5, [0, 0]), &[3]].concat());
+    let checksum = linkstate::fletcher(&lsp[17 + 12..], 12).to_be_bytes();
+    lsp[17 + 24..17 + 26].copy_from_slice(&checksum);
+    lan.take(&lsp);
+    assert_eq!(lan.0.lsps(0).level_2, 1, "it is kept");
+    for (sequence, expected) in [(5, false), (4, false), (6, true)] {
+        assert_eq!(is_requested(&mut lan, entry(900, sequence, checksum)), expected, "{sequence}");
+    }
+}
+
 #[test]
 fn on_a_lan_csnps_show_what_is_lacking() {
     let mut lan = Lan::new(&[routes("16.0.0.0", 24, 10)]);
@@ -726,16 +762,6 @@ fn on_a_lan_csnps_show_what_is_lacking() {
         (2, None, None),
         "each once, without acknowledgments"
     );
-    let csnp = |entries: &[u8]| {
-        let mut rest = vec![0, 0, 9, 9, 9, 9, 9, 9, 0];
-        rest.extend([0; 8]);
-        rest.extend([0xff; 8]);
-        if !entries.is_empty() {
-            rest.extend([9, entries.len() as u8]);
-        }
-        rest.extend(entries);
-        frame_of(9, 25, 33, &rest)
-    };
     let entry = |lsp: &Vec<u8>| [&lsp[10..12], &lsp[12..24], &lsp[24..26]].concat();
     lan.take(&csnp(&[entry(&lsps[0]), entry(&lsps[1])].concat()));
     assert_eq!(lan.sends(SECOND).get(&20), None, "it has both");

@@ -818,6 +818,36 @@ fn hello_of(side: u8, priority: u8, designated: [u8; 4], backup: [u8; 4]) -> Vec
 }
 
 #[test]
+fn lsas_that_a_neighbour_describes_are_requested_if_they_are_lacking() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.is_cut = true;
+    let header = |age: u16, router: u8, number: u8, sequence: u8| {
+        let id = [2, 5, 16, 0, number, 0, router, router, router, router];
+        [&age.to_be_bytes()[..], &id, &[0x80, 0, 0, sequence, 0, 0, 0, 36]].concat()
+    };
+    let described = |flags: u8, sequence: u8, headers: &[Vec<u8>]| {
+        packet_of(2, 2, &[&[5, 220, 2, flags, 0, 0, 0, sequence][..], &headers.concat()].concat())
+    };
+    let from_east = [
+        hello_of(2, 1, [0; 4], [0; 4]),
+        described(7, 1, &[]),
+        // One that is not there, one that is flushed, and two instances of a third.
+        described(3, 2, &[header(0, 9, 1, 1), header(3_600, 9, 2, 1), header(0, 9, 3, 1)]),
+        // Two that call the west their router: it flushes the one that lives.
+        described(1, 3, &[header(0, 9, 3, 2), header(0, 1, 4, 1), header(3_600, 1, 5, 1)]),
+    ];
+    let (now, mut sent) = (world.now, Vec::new());
+    for frame in from_east {
+        assert!(world.sides[0].take(now, &frame));
+        world.sides[0].poll(now, &mut sent);
+    }
+    let requests: Vec<_> = sent.iter().filter(|frame| frame[35] == 3).collect();
+    assert_eq!(requests.len(), 1);
+    let wanted: Vec<_> = requests[0][58..].chunks(12).map(|key| (key[6], key[8])).collect();
+    assert_eq!(wanted, [(1, 9), (3, 9), (4, 1)]);
+}
+
+#[test]
 fn the_designated_routers_are_those_that_say_so() {
     let west = RouterConfig { network: NetworkType::Broadcast, ..router(1, &[]) };
     let mut world = World::new(1, CLEAN, [west, router(2, &[])]);

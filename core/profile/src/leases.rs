@@ -1,19 +1,17 @@
-//! A plan once its DHCP, DHCPv6 and PPPoE clients have their addresses.
+//! A plan once its clients have their addresses.
 //!
 //! Invariant: afterwards no part of the plan is `leased` or `to_clients`.
 
 use crate::plan::{
     Address, ClientsBy, HopBy, HostPlan, NextHop, Plan, PortPlan, SessionEntry, SessionHop, StreamPlan,
 };
-use emulate::dhcp::Lease;
-use emulate::pppoe::PppoeSession;
+use crate::protocols::{open_in_sessions, send_in_sessions, send_to_sessions};
 use field::{ListOrder, Source, Target, Variable, Vary, Write};
 use session::plan::{AddressRange, SideHost};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use wire::Vlans;
-use wire::tunnel::{PppoeLink, PppoeLinks};
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
 const NEIGHBOURS_MAX: u128 = 4_096;
@@ -33,11 +31,11 @@ pub struct ClientAddress {
     pub router: Option<IpAddr>,
     /// Its VLANs, outermost first; `None`: the VLANs of the port.
     pub vlans: Option<Vlans>,
-    /// The session it is reached in, if it is one of PPPoE: then it is alone on its link, and has no router.
+    /// The session it is reached in, if it has one: then it is alone on its link, and has no router.
     pub session: Option<SessionLink>,
 }
 
-/// A session of PPPoE as packets in it name it.
+/// A session as packets in it name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SessionLink {
     /// Its number.
@@ -50,39 +48,6 @@ pub struct SessionLink {
     pub mtu: u16,
 }
 
-impl From<Lease> for ClientAddress {
-    fn from(lease: Lease) -> Self {
-        Self {
-            client: lease.client,
-            mac: lease.mac,
-            address: Address { ip: lease.ip.into(), prefix_len: lease.prefix_len },
-            link_local: None,
-            router: lease.router.map(IpAddr::V4),
-            vlans: None,
-            session: None,
-        }
-    }
-}
-
-impl From<PppoeSession> for ClientAddress {
-    fn from(session: PppoeSession) -> Self {
-        Self {
-            client: session.client,
-            mac: session.mac,
-            address: Address { ip: session.ip.into(), prefix_len: 32 },
-            link_local: None,
-            router: None,
-            vlans: None,
-            session: Some(SessionLink {
-                number: session.session,
-                ac: session.ac,
-                peer: session.peer,
-                mtu: session.peer_mru,
-            }),
-        }
-    }
-}
-
 /// Hosts and sources made from the addresses that a port's clients got in a family.
 struct Leased<'l> {
     leases: Vec<&'l ClientAddress>,
@@ -92,7 +57,7 @@ struct Leased<'l> {
 
 impl Plan {
     /// The plan with the addresses that the clients of each port got: the clients are hosts behind it, and the sources
-    /// of its streams and sessions. Clients with one hardware address are one host; PPPoE clients, which share no link,
+    /// of its streams and sessions. Clients with one hardware address are one host; clients in sessions, which share no link,
     /// are not hosts. `Err` gives the reason of a failure, in a sentence about a stream or an entry.
     ///
     /// # Panics
@@ -121,7 +86,7 @@ impl Plan {
         }
         for stream in plan.streams.iter_mut().filter(|stream| stream.leased.is_some()) {
             let name = &self.ports[stream.from].name;
-            if stream.leased == Some(ClientsBy::Pppoe) {
+            if stream.leased == Some(ClientsBy::Session) {
                 send_in_sessions(stream, name, &in_sessions[stream.from])?;
                 continue;
             }
@@ -133,7 +98,7 @@ impl Plan {
         for entry in &mut plan.sessions {
             let (Some(by), Some(client)) = (entry.leased.take(), &entry.session.client) else { continue };
             let name = &self.ports[client.port].name;
-            if by == ClientsBy::Pppoe {
+            if by == ClientsBy::Session {
                 open_in_sessions(entry, name, &in_sessions[client.port])?;
                 continue;
             }
@@ -157,7 +122,7 @@ fn add_hosts(port: &mut PortPlan, leases: &[&ClientAddress]) -> Vec<usize> {
         let place = *known.entry(own).or_insert(port.hosts.len());
         if place == port.hosts.len() {
             port.hosts.push(HostPlan {
-                name: format!("dhcp[{}]", lease.client),
+                name: ClientsBy::Lease.name(lease.client),
                 addresses: Vec::new(),
                 gateways: Vec::new(),
                 gateway_macs: Vec::new(),
@@ -193,19 +158,22 @@ fn hop_of(lease: &ClientAddress, to: IpAddr) -> Result<IpAddr, String> {
     }
     let network = format!("{}/{}", address.ip, address.prefix_len);
     lease.router.ok_or_else(|| {
-        let whence =
-            if to.is_ipv4() { "the DHCP server named no router" } else { "no router advertised itself" };
+        let whence = if to.is_ipv4() {
+            format!("the {} server named no router", ClientsBy::Lease.protocol())
+        } else {
+            "no router advertised itself".to_owned()
+        };
         format!("{to} is not on the network of the leases ({network}), and {whence}")
     })
 }
 
 /// Where the outermost IP header of a stream's packets is.
-fn ip_header(stream: &StreamPlan) -> Option<usize> {
+pub(crate) fn ip_header(stream: &StreamPlan) -> Option<usize> {
     stream.packet.headers.iter().position(|header| matches!(header.protocol.name, "ipv4" | "ipv6"))
 }
 
 /// Lets a field of a stream's packets go over `values`, one by packet.
-fn spread(stream: &mut StreamPlan, header: usize, field: &str, values: Vec<u128>) {
+pub(crate) fn spread(stream: &mut StreamPlan, header: usize, field: &str, values: Vec<u128>) {
     let Some(field) = stream.packet.headers[header].protocol.field(field) else { return };
     let mut vary = stream.vary.as_ref().map_or_else(Vary::default, |vary| Vary::clone(vary));
     let source = Source::List { values: values.into(), order: ListOrder::Sequential };
@@ -216,29 +184,8 @@ fn spread(stream: &mut StreamPlan, header: usize, field: &str, values: Vec<u128>
     stream.vary = Some(Arc::new(vary));
 }
 
-/// A stream that PPPoE clients send, each packet in the session of one of them.
-fn send_in_sessions(stream: &mut StreamPlan, port: &str, from: &[&ClientAddress]) -> Result<(), String> {
-    stream.leased = None;
-    let named = |name: &str| stream.packet.headers.iter().position(|header| header.protocol.name == name);
-    let (Some(ip), Some(pppoe)) = (ip_header(stream), named("pppoe")) else { return Ok(()) };
-    let links: Vec<SessionLink> = from.iter().filter_map(|one| one.session).collect();
-    if links.is_empty() {
-        return Err(format!("stream {}: no PPPoE client of port {port} has a session", stream.name));
-    }
-    let mac = |mac| u128::from(units::Mac(mac).number());
-    stream.next_hop = NextHop::Given;
-    spread(stream, 0, "dst", links.iter().map(|link| mac(link.ac)).collect());
-    if stream.fill_source_mac {
-        spread(stream, 0, "src", from.iter().map(|one| mac(one.mac)).collect());
-    }
-    spread(stream, pppoe, "session", links.iter().map(|link| link.number.into()).collect());
-    spread(stream, ip, "src", from.iter().map(|one| number(one.address.ip)).collect());
-    spread_vlans(stream, from);
-    Ok(())
-}
-
 /// Lets the tags of a stream's packets go over the VLANs of its clients, if each has its own.
-fn spread_vlans(stream: &mut StreamPlan, from: &[&ClientAddress]) {
+pub(crate) fn spread_vlans(stream: &mut StreamPlan, from: &[&ClientAddress]) {
     let Some(vlans) = from.iter().map(|one| one.vlans.as_ref()).collect::<Option<Vec<_>>>() else { return };
     let tags = stream.packet.headers[1..].iter().take_while(|header| header.protocol.name == "vlan").count();
     // A packet whose tags the profile has keeps them.
@@ -248,40 +195,6 @@ fn spread_vlans(stream: &mut StreamPlan, from: &[&ClientAddress]) {
     for depth in 0..tags {
         spread(stream, depth + 1, "id", vlans.iter().map(|own| own[depth].into()).collect());
     }
-}
-
-/// A stream of `from` to the addresses of PPPoE clients, each packet to one of them.
-fn send_to_sessions(
-    stream: &mut StreamPlan,
-    from: &HostPlan,
-    port: &str,
-    to: &[&ClientAddress],
-) -> Result<(), String> {
-    stream.to_clients = false;
-    let addresses: Vec<IpAddr> = to.iter().map(|one| one.address.ip).collect();
-    let (Some(ip), Some(lowest), Some(highest)) =
-        (ip_header(stream), addresses.iter().min().copied(), addresses.iter().max().copied())
-    else {
-        return Err(format!("stream {}: no PPPoE client of port {port} has a session", stream.name));
-    };
-    stream.destinations = Some((lowest, highest));
-    spread(stream, ip, "dst", addresses.iter().map(|ip| number(*ip)).collect());
-    if stream.leased.is_some() || stream.next_hop != NextHop::PeerPort {
-        return Ok(());
-    }
-    let gateway = from.address(true).and_then(|own| from.gateway(&own));
-    if from.addresses.iter().any(|own| own.is_next_to(lowest)) {
-        stream.next_hop = NextHop::Resolve(lowest);
-    } else if let Some(gateway) = gateway {
-        stream.next_hop = NextHop::Resolve(gateway);
-    } else if !from.addresses.is_empty() {
-        return Err(format!(
-            "stream {}: the PPPoE clients' {lowest} is not on the network of '{}', which has no gateway; give it one, or set \
-             ethernet.dst",
-            stream.name, from.name
-        ));
-    }
-    Ok(())
 }
 
 fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String> {
@@ -312,7 +225,7 @@ fn lease_sessions_each(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<()
     let Some(client) = &mut session.client else { return Ok(()) };
     entry.client_hosts.clone_from(&from.hosts);
     let host = |lease: &&ClientAddress| SideHost {
-        name: format!("dhcp[{}]", lease.client),
+        name: ClientsBy::Lease.name(lease.client),
         vlans: lease.vlans.clone().unwrap_or_default(),
     };
     client.hosts = from.leases.iter().map(host).collect();
@@ -350,38 +263,6 @@ fn lease_sessions_each(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<()
     Ok(())
 }
 
-/// An entry that PPPoE clients open, each in its session.
-fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress]) -> Result<(), String> {
-    let session = &mut entry.session;
-    let Some(client) = &mut session.client else { return Ok(()) };
-    let link = |one: &&ClientAddress| match (one.address.ip, one.session) {
-        (IpAddr::V4(ip), Some(link)) => {
-            let ids = one.vlans.iter().flat_map(|own| own.iter().copied());
-            let mut vlans = [0; 2];
-            vlans.iter_mut().zip(ids).for_each(|(own, id)| *own = id);
-            Some((ip, PppoeLink { session: link.number, ac: link.ac, mac: one.mac, vlans }))
-        }
-        _ => None,
-    };
-    let Some(mtu) = from.iter().filter_map(|one| one.session).map(|link| link.mtu).min() else {
-        return Err(format!("sessions {}: no PPPoE client of port {port} has a session", session.name));
-    };
-    client.mtu = client.mtu.min(mtu);
-    let vlans = client.pppoe.as_ref().map(|links| links.vlans().clone()).unwrap_or_default();
-    let differ = client.pppoe.as_ref().is_some_and(|links| links.differ());
-    let links = PppoeLinks::new(&vlans, from.iter().filter_map(link));
-    client.pppoe = Some(Arc::new(if differ { links.in_own_vlans() } else { links }));
-    session.clients.addresses = ranges(from);
-    let hop = |range: &AddressRange| SessionHop {
-        host: 0,
-        first: range.first,
-        last: range.last,
-        by: HopBy::UNSENT,
-    };
-    entry.hops = session.servers.addresses.iter().map(hop).collect();
-    Ok(())
-}
-
 fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), String> {
     if from.leases.iter().all(|lease| lease.vlans.is_some()) {
         return lease_sessions_each(entry, from);
@@ -415,7 +296,7 @@ fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), Str
 }
 
 /// The addresses of the leases, in as few ranges as can be.
-fn ranges(leases: &[&ClientAddress]) -> Vec<AddressRange> {
+pub(crate) fn ranges(leases: &[&ClientAddress]) -> Vec<AddressRange> {
     let v4 = leases.iter().all(|lease| lease.address.ip.is_ipv4());
     let mut addresses: Vec<u128> = leases.iter().map(|lease| number(lease.address.ip)).collect();
     addresses.sort_unstable();
@@ -429,7 +310,7 @@ fn ranges(leases: &[&ClientAddress]) -> Vec<AddressRange> {
 }
 
 /// An address as a number.
-fn number(ip: IpAddr) -> u128 {
+pub(crate) fn number(ip: IpAddr) -> u128 {
     match ip {
         IpAddr::V4(ip) => u32::from(ip).into(),
         IpAddr::V6(ip) => ip.into(),
@@ -444,7 +325,9 @@ fn address(number: u128, v4: bool) -> IpAddr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use emulate::dhcp::Lease;
     use std::net::Ipv4Addr;
+    use wire::tunnel::{PppoeLink, PppoeLinks};
 
     const PROFILE: &str = r#"
 ports:

@@ -243,11 +243,6 @@ impl PortPlan {
         (self.punt, self.capture, self.stamps) = (None, None, None);
     }
 
-    /// Whether clients behind it, who are its hosts, get their addresses when a trial begins.
-    pub fn has_clients(&self) -> bool {
-        self.dhcp.is_some() || self.dhcpv6.is_some()
-    }
-
     /// All addresses of all hosts.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.hosts.iter().flat_map(|host| &host.addresses)
@@ -257,15 +252,6 @@ impl PortPlan {
     pub fn gateways(&self) -> impl Iterator<Item = IpAddr> {
         self.hosts.iter().flat_map(|host| &host.gateways).copied()
     }
-}
-
-/// Assignment of what clients' streams need.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClientsBy {
-    /// Addresses by DHCP or DHCPv6.
-    Dhcp,
-    /// Addresses and sessions by PPPoE.
-    Pppoe,
 }
 
 /// A host emulated behind a port.
@@ -511,7 +497,7 @@ pub struct StreamPlan {
     pub to_host: usize,
     /// The clients of `from` that send it, if they do: sources and next hop follow from what they get ([`Plan::with_leases`]).
     pub leased: Option<ClientsBy>,
-    /// Whether it goes to the PPPoE clients of `to`: destinations and next hop follow from what they get.
+    /// Whether it goes to clients of `to` that are in sessions: destinations and next hop follow from what they get.
     pub to_clients: bool,
     /// The packet to send.
     pub packet: Arc<PacketSpec>,
@@ -804,7 +790,7 @@ pub struct SessionEntry {
     pub client_hosts: Vec<usize>,
     /// Indices of the hosts, on the servers' port, that emulated servers are.
     pub server_hosts: Vec<usize>,
-    /// Address assignment of emulated clients, if they are the port's DHCP or PPPoE clients: addresses, host and hops,
+    /// Address assignment of emulated clients, if they are clients of the port: addresses, host and hops,
     /// or sessions, follow from what those get ([`Plan::with_leases`]).
     pub leased: Option<ClientsBy>,
     /// Next hops of emulated clients: for each of their hosts every server's address is in exactly one of these. Empty
@@ -845,7 +831,7 @@ pub enum HopBy {
 }
 
 impl HopBy {
-    /// None is needed: packets have no hardware addresses, in a tunnel without Ethernet or a PPPoE session.
+    /// None is needed: packets have no hardware addresses, in a tunnel without Ethernet or in a client's session.
     pub const UNSENT: Self = Self::Given([0; 6]);
 }
 

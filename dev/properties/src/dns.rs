@@ -5,21 +5,17 @@
 //! a client or a server of HTTP/2, a stream of QUIC for a client or a server –, the others the length of the pieces. 7: the low two bits of the
 //! next byte choose a client or a server of HTTP/1.1, or of a stream of HTTP/3, and the rest is what it receives.
 
+use crate::ends::{CLIENT, SERVER, counts, entry};
 use crate::quic::{over_streams, tls};
 use http2::PREFACE;
+use session::Counts;
 use session::plan::{
-    AppPlan, Carrier, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, HttpVersion, LoadPlan,
-    Method, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, SelectionOrder,
-    SessionPlan, SideHost, SidePlan,
+    AppPlan, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, HttpVersion, Method,
+    SelectionOrder, SessionPlan,
 };
-use session::{Apps, Counts, Flow};
 use std::sync::Arc;
-use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
-use units::{Nanos, Pps};
-
-const NOW: Nanos = Nanos(1_000_000);
-const CLIENT: GroupId = GroupId(0);
-const SERVER: GroupId = GroupId(1);
+use tcp::GroupId;
+use units::Nanos;
 
 /// Meaning of an input's bytes.
 const RESPONSE: u8 = 0;
@@ -66,7 +62,7 @@ pub fn check(data: &[u8]) {
     let plan = plan(over_quic, (!over_quic).then_some(HttpVersion::Two));
     let run = |len| match over_quic {
         true => over_streams(&plan, group, &[], &sent, len),
-        false => over_http(&plan, group, &sent, len),
+        false => counts(&plan, group, &sent, len),
     };
     let (whole, cut) = (run(sent.len().max(1)), run(pieces));
     assert!(whole.dns.iter().sum::<u64>() <= whole.transactions && whole.transactions <= whole.requests);
@@ -92,7 +88,7 @@ fn check_other(data: &[u8], pieces: usize) {
     let control = http3::opening(false);
     let run = |len| match is_http3 {
         true => over_streams(&plan, group, &control, bytes, len),
-        false => over_http(&plan, group, bytes, len),
+        false => counts(&plan, group, bytes, len),
     };
     let (whole, cut) = (run(bytes.len().max(1)), run(pieces));
     assert!(whole.dns.iter().sum::<u64>() <= whole.transactions && whole.transactions <= whole.requests);
@@ -127,18 +123,6 @@ fn data_frames(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn plan(over_quic: bool, https: Option<HttpVersion>) -> [SessionPlan; 1] {
-    let side = SidePlan {
-        port: 0,
-        hosts: vec![SideHost::default()],
-        mtu: 1500,
-        ttl: 64,
-        tos: 0,
-        tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
-        tunnel: None,
-        pppoe: None,
-    };
-    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1, begin: PortBegin::First };
     let query =
         DnsQuery { name: Content::bytes("a.test"), kind: 1, recursion: true, edns_bytes: Some(1_232) };
     let rule = DnsRule {
@@ -171,66 +155,7 @@ fn plan(over_quic: bool, https: Option<HttpVersion>) -> [SessionPlan; 1] {
         udp_room: 1_472,
         https,
     };
-    [SessionPlan {
-        name: String::new(),
-        carrier: if over_quic { Carrier::Udp } else { Carrier::Tcp },
-        client: Some(side.clone()),
-        server: Some(side),
-        clients: pool.clone(),
-        servers: pool,
-        order: PairOrder::All(SelectionOrder::Sequential),
-        mix: Mix::one(AppPlan::Dns(Arc::new(dns))),
-        tunnel: None,
-        tls: over_quic.then(|| Arc::new(tls())),
-        quic: QuicOptions::default(),
-        load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
-        patience: Patience::default(),
-        verify: false,
-        seed: 0,
-    }]
-}
-
-/// Counts of an end after these bytes in pieces of `len`, and a FIN.
-fn over_http(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Counts {
-    let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
-    let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };
-    let (mut asked, mut acknowledged, mut over) = (0, 0, false);
-    let mut tell = |apps: &mut Apps, flow: &mut Flow, tell: &mut dyn FnMut(&mut Apps, &mut Flow, &mut Io)| {
-        if over {
-            return;
-        }
-        let mut io = Io::new(FlowId(0), group);
-        tell(apps, flow, &mut io);
-        (over, asked) = (io.asked_to_abort(), asked + io.asked());
-        // All bytes can be written, and written again; all of them arrive.
-        while !over && acknowledged < asked {
-            let mut once = vec![0; (asked - acknowledged) as usize];
-            apps.fill(flow, group, acknowledged, &mut once);
-            for (index, piece) in once.chunks(700).enumerate() {
-                let mut again = vec![0; piece.len()];
-                apps.fill(flow, group, acknowledged + index as u64 * 700, &mut again);
-                assert_eq!(piece, again);
-            }
-            acknowledged = asked;
-            let mut io = Io::new(FlowId(0), group);
-            apps.acknowledged(NOW, flow, &mut io, asked);
-            (over, asked) = (io.asked_to_abort(), asked + io.asked());
-        }
-    };
-    tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.opened(NOW, flow, io));
-    for piece in bytes.chunks(len) {
-        tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.received(NOW, flow, io, piece));
-    }
-    tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.finished(NOW, flow, io));
-    let end = if over { End::Aborted } else { End::Closed };
-    ended(&mut apps, &mut flow, group, end)
-}
-
-fn ended(apps: &mut Apps, flow: &mut Flow, group: GroupId, end: End) -> Counts {
-    apps.closed(NOW, flow, FlowId(0), group, end);
-    assert_eq!(apps.extras(), 0);
-    assert_eq!(apps.counts(group).failed_in_all() + apps.counts(group).completed, 1);
-    apps.counts(group).clone()
+    entry(AppPlan::Dns(Arc::new(dns)), over_quic.then(tls))
 }
 
 /// Queries and responses, whole and not, and what is neither.

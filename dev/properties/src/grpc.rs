@@ -4,20 +4,11 @@
 //! The low two bits of an input's first byte choose the reader – framing and texts alone, a client or a server that gets the rest as
 //! messages of a call, a client that gets it as frames –, the next two the kind of call, the others the length of the pieces.
 
+use crate::ends::{CLIENT, SERVER, counts, entry};
 use grpc::{Event, Reader, Status, deadline, decode, encode, timeout};
-use session::plan::{
-    AppPlan, Carrier, Content, Delay, GrpcExpect, GrpcKind, GrpcPlan, GrpcServer, LoadPlan, Mix, OpenRate,
-    PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, SelectionOrder, SessionPlan, SideHost, SidePlan,
-    Size,
-};
-use session::{Apps, Counts, Flow};
+use session::plan::{AppPlan, Content, Delay, GrpcExpect, GrpcKind, GrpcPlan, GrpcServer, SessionPlan, Size};
 use std::sync::Arc;
-use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
-use units::{Nanos, Pps};
 
-const NOW: Nanos = Nanos(1_000_000);
-const CLIENT: GroupId = GroupId(0);
-const SERVER: GroupId = GroupId(1);
 /// Bytes of a message at most.
 const MOST: u32 = 300;
 const KINDS: [GrpcKind; 4] =
@@ -118,18 +109,6 @@ fn end() -> Vec<u8> {
 }
 
 fn plan(kind: GrpcKind) -> [SessionPlan; 1] {
-    let side = SidePlan {
-        port: 0,
-        hosts: vec![SideHost::default()],
-        mtu: 1500,
-        ttl: 64,
-        tos: 0,
-        tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
-        tunnel: None,
-        pppoe: None,
-    };
-    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1, begin: PortBegin::First };
     let echoes = kind == GrpcKind::Bidirectional;
     let grpc = GrpcPlan {
         path: "/a.B/C".to_owned(),
@@ -151,62 +130,7 @@ fn plan(kind: GrpcKind) -> [SessionPlan; 1] {
         most: MOST,
         server: GrpcServer { text: String::new(), delay: Delay::NONE },
     };
-    [SessionPlan {
-        name: String::new(),
-        carrier: Carrier::Tcp,
-        client: Some(side.clone()),
-        server: Some(side),
-        clients: pool.clone(),
-        servers: pool,
-        order: PairOrder::All(SelectionOrder::Sequential),
-        mix: Mix::one(AppPlan::Grpc(Arc::new(grpc))),
-        tunnel: None,
-        tls: None,
-        quic: QuicOptions::default(),
-        load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
-        patience: Patience::default(),
-        verify: false,
-        seed: 0,
-    }]
-}
-
-/// Counts of an end after these bytes in pieces of `len`, and a FIN.
-fn counts(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Counts {
-    let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
-    let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };
-    let (mut asked, mut acknowledged, mut over) = (0, 0, false);
-    let mut tell = |apps: &mut Apps, flow: &mut Flow, tell: &mut dyn FnMut(&mut Apps, &mut Flow, &mut Io)| {
-        if over {
-            return;
-        }
-        let mut io = Io::new(FlowId(0), group);
-        tell(apps, flow, &mut io);
-        (over, asked) = (io.asked_to_abort(), asked + io.asked());
-        // All bytes can be written, and written again; all of them arrive.
-        while !over && acknowledged < asked {
-            let mut once = vec![0; (asked - acknowledged) as usize];
-            apps.fill(flow, group, acknowledged, &mut once);
-            for (index, piece) in once.chunks(700).enumerate() {
-                let mut again = vec![0; piece.len()];
-                apps.fill(flow, group, acknowledged + index as u64 * 700, &mut again);
-                assert_eq!(piece, again);
-            }
-            acknowledged = asked;
-            let mut io = Io::new(FlowId(0), group);
-            apps.acknowledged(NOW, flow, &mut io, asked);
-            (over, asked) = (io.asked_to_abort(), asked + io.asked());
-        }
-    };
-    tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.opened(NOW, flow, io));
-    for piece in bytes.chunks(len) {
-        tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.received(NOW, flow, io, piece));
-    }
-    tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.finished(NOW, flow, io));
-    let end = if over { End::Aborted } else { End::Closed };
-    apps.closed(NOW, &mut flow, FlowId(0), group, end);
-    assert_eq!(apps.extras(), 0);
-    assert_eq!(apps.counts(group).failed_in_all() + apps.counts(group).completed, 1);
-    apps.counts(group).clone()
+    entry(AppPlan::Grpc(Arc::new(grpc)), None)
 }
 
 /// Messages of every kind, whole and not.

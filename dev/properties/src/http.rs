@@ -4,17 +4,14 @@
 //! The first byte of an input selects the end (the low bit), the number of requests the client has sent (the next two)
 //! and the length of the pieces (the others); the rest is the end's input.
 
+use crate::ends::{NOW, ended, entry};
 use session::plan::{
-    AgentPlan, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, LoadPlan,
-    Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder,
-    SessionPlan, SideHost, SidePlan, Size,
+    AgentPlan, AppPlan, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, QuicPlan,
+    SelectionOrder, SessionPlan, Size,
 };
-use session::{Apps, Counts, Flow, Reason};
+use session::{Apps, Counts, Flow};
 use std::sync::Arc;
-use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
-use units::{Nanos, Pps};
-
-const NOW: Nanos = Nanos(1_000_000);
+use tcp::{App, End, FlowId, GroupId, Io};
 
 /// Checks one input; panics if something does not hold.
 pub fn check(data: &[u8]) {
@@ -37,18 +34,6 @@ pub fn check(data: &[u8]) {
 }
 
 fn plan(requests: u32, agent: AgentPlan) -> [SessionPlan; 1] {
-    let side = SidePlan {
-        port: 0,
-        hosts: vec![SideHost::default()],
-        mtu: 1500,
-        ttl: 64,
-        tos: 0,
-        tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
-        tunnel: None,
-        pppoe: None,
-    };
-    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1, begin: PortBegin::First };
     let http = HttpPlan {
         requests: vec![(HttpRequest::get("/", "h"), 1)],
         order: SelectionOrder::Sequential,
@@ -64,23 +49,7 @@ fn plan(requests: u32, agent: AgentPlan) -> [SessionPlan; 1] {
         agent,
         server: Arc::new(HttpServer::sized(Size::Fixed(3))),
     };
-    [SessionPlan {
-        name: String::new(),
-        carrier: Carrier::Tcp,
-        client: Some(side.clone()),
-        server: Some(side),
-        clients: pool.clone(),
-        servers: pool,
-        order: PairOrder::All(SelectionOrder::Sequential),
-        mix: Mix::one(AppPlan::Http(Arc::new(http))),
-        tunnel: None,
-        tls: None,
-        quic: QuicOptions::default(),
-        load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
-        patience: Patience::default(),
-        verify: false,
-        seed: 0,
-    }]
+    entry(AppPlan::Http(Arc::new(http)), None)
 }
 
 /// Counts of an end after bytes in pieces of `len`, and a FIN after them.
@@ -115,11 +84,7 @@ fn counts(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Co
     }
     tell(&mut apps, &mut flow, None, false);
     let end = if over { End::Aborted } else { End::Closed };
-    apps.closed(NOW, &mut flow, FlowId(0), group, end);
-    assert_eq!(apps.extras(), 0);
-    let failed: u64 = Reason::ALL.iter().map(|reason| apps.counts(group).failed(*reason)).sum();
-    assert_eq!(failed + apps.counts(group).completed, 1);
-    apps.counts(group).clone()
+    ended(&mut apps, &mut flow, group, end)
 }
 
 /// Responses and requests of every kind, whole and not.

@@ -12,6 +12,7 @@ pub mod bgp;
 pub mod control;
 pub mod dns;
 pub mod emulate;
+mod ends;
 pub mod flows;
 pub mod fragments;
 pub mod grpc;

@@ -5,21 +5,18 @@
 //! reaction to a message (the fourth: an echo, with compression), the others the length of the pieces, and the highest whether it goes
 //! over HTTP/2, or with the one below it over HTTP/3; the end receives the rest.
 
+use crate::ends::{CLIENT, NOW, ended, entry};
 use crate::quic::{over_streams, tls};
 use http2::hpack::Fields;
 use http2::{Announced, Connection, Role};
 use session::plan::{
-    AppPlan, Carrier, Content, Delay, HttpVersion, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan,
-    PortBegin, QuicOptions, SelectionOrder, SessionPlan, SideHost, SidePlan, Size, WebsocketCompression,
-    WebsocketExpect, WebsocketKind, WebsocketPlan,
+    AppPlan, Content, Delay, HttpVersion, SessionPlan, Size, WebsocketCompression, WebsocketExpect,
+    WebsocketKind, WebsocketPlan,
 };
-use session::{Apps, Counts, Flow, Reason};
+use session::{Apps, Counts, Flow};
 use std::sync::Arc;
-use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
-use units::{Nanos, Pps};
+use tcp::{App, End, FlowId, GroupId, Io};
 
-const NOW: Nanos = Nanos(1_000_000);
-const CLIENT: GroupId = GroupId(0);
 /// Bytes of a message at most.
 const MOST: u64 = 300;
 
@@ -64,18 +61,6 @@ fn same(whole: &Counts, pieces: &Counts) {
 }
 
 fn plan(expect: WebsocketExpect, version: HttpVersion, compression: bool) -> [SessionPlan; 1] {
-    let side = SidePlan {
-        port: 0,
-        hosts: vec![SideHost::default()],
-        mtu: 1500,
-        ttl: 64,
-        tos: 0,
-        tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
-        tunnel: None,
-        pppoe: None,
-    };
-    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1, begin: PortBegin::First };
     let websocket = WebsocketPlan {
         path: Content::bytes("/"),
         host: Content::bytes("h"),
@@ -96,23 +81,7 @@ fn plan(expect: WebsocketExpect, version: HttpVersion, compression: bool) -> [Se
         version,
         compression: compression.then(WebsocketCompression::default),
     };
-    [SessionPlan {
-        name: String::new(),
-        carrier: if version == HttpVersion::Three { Carrier::Udp } else { Carrier::Tcp },
-        client: Some(side.clone()),
-        server: Some(side),
-        clients: pool.clone(),
-        servers: pool,
-        order: PairOrder::All(SelectionOrder::Sequential),
-        mix: Mix::one(AppPlan::Websocket(Arc::new(websocket))),
-        tunnel: None,
-        tls: (version == HttpVersion::Three).then(|| Arc::new(tls())),
-        quic: QuicOptions::default(),
-        load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
-        patience: Patience::default(),
-        verify: false,
-        seed: 0,
-    }]
+    entry(AppPlan::Websocket(Arc::new(websocket)), (version == HttpVersion::Three).then(tls))
 }
 
 /// The other end's part of an extended CONNECT.
@@ -223,11 +192,7 @@ fn counts(plans: &[SessionPlan], group: GroupId, before: &[u8], bytes: &[u8], le
     }
     tell(&mut apps, &mut flow, None, false);
     let end = if over { End::Aborted } else { End::Closed };
-    apps.closed(NOW, &mut flow, FlowId(0), group, end);
-    assert_eq!(apps.extras(), 0);
-    let failed: u64 = Reason::ALL.iter().map(|reason| apps.counts(group).failed(*reason)).sum();
-    assert_eq!(failed + apps.counts(group).completed, 1);
-    apps.counts(group).clone()
+    ended(&mut apps, &mut flow, group, end)
 }
 
 /// Upgrades and frames of every kind, whole and not.

@@ -103,7 +103,7 @@ pub fn refuse_together(plan: &Plan, part: &[usize]) -> Result<(), String> {
         parts.all(|other| Some(other) == first)
     };
     for port in &plan.ports {
-        if port.has_clients() || port.pppoe.is_some() {
+        if port.has_clients() {
             return Err(format!(
                 "ports.{}: DHCP and PPPoE clients need a run whose ports are all of one machine",
                 port.name

@@ -3,7 +3,7 @@
 use crate::{CampaignError, routes};
 use methods::{Attributes, Group, Testbed, Timing};
 use profile::Plan;
-use profile::plan::{PortPlan, StreamPlan};
+use profile::plan::{ClientsBy, PortPlan, StreamPlan};
 use units::Load;
 
 /// Link speed that results of sessions are compared with if it is unknown, bits/s at layer 1.
@@ -68,8 +68,8 @@ impl Directions {
         }
         if groups.is_empty() {
             // Clients alone, which ask for addresses.
-            let asks = |port: &PortPlan| port.dhcp.is_some() || port.dhcpv6.is_some();
-            for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| asks(port)) {
+            let leases = |port: &PortPlan| port.has_clients_by(ClientsBy::Lease);
+            for (number, port) in plan.ports.iter().enumerate().filter(|(_, port)| leases(port)) {
                 groups
                     .push(Group { name: port.name.clone(), line_bps: speed(number).unwrap_or(UNKNOWN_BPS) });
             }

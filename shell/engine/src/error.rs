@@ -87,7 +87,7 @@ pub enum EngineError {
     Emulation {
         /// The port's name.
         port: String,
-        /// The protocol's key in the profile, such as `dhcp`.
+        /// The protocol's key in the profile.
         key: &'static str,
         /// Why, as far as it can be seen.
         reason: String,

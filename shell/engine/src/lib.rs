@@ -30,7 +30,6 @@ mod key_logs;
 mod observer;
 mod outages;
 mod outlet;
-mod peers;
 mod phases;
 #[cfg(unix)]
 mod protocols;

@@ -44,7 +44,7 @@ pub(crate) use link_event::LinkEvent;
 use neighbours::prepare;
 use port::{Clock, PortFacts, VirtualClock};
 use profile::Plan;
-use profile::plan::{Criterion, SessionEntry};
+use profile::plan::{Criterion, PortPlan, SessionEntry};
 use result::{ClockResult, RateChange, ResultDocument, WorkerResult};
 use std::borrow::Cow;
 use units::Nanos;
@@ -218,9 +218,9 @@ fn fail(document: &mut ResultDocument, reason: String) {
     document.failure = Some(reason);
 }
 
-/// The plan with what its DHCP and PPPoE clients got; `None` if it has no clients.
+/// The plan with what its clients got; `None` if it has no clients.
 fn leased(plan: &Plan, emulation: &Emulation) -> Result<Option<Plan>, EngineError> {
-    if !plan.ports.iter().any(|port| port.has_clients() || port.pppoe.is_some()) {
+    if !plan.ports.iter().any(PortPlan::has_clients) {
         return Ok(None);
     }
     plan.with_leases(&emulation.leases()).map(Some).map_err(EngineError::Machine)

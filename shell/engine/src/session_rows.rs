@@ -189,6 +189,14 @@ fn details(
     }
 }
 
+/// The result of counts that has the same fields; `None` if all are zero.
+macro_rules! same_fields {
+    ($counts:ident: $from:ident => $to:ident { $($field:ident),* $(,)? }) => {{
+        let $from { $($field),* } = *$counts;
+        (*$counts != $from::default()).then_some($to { $($field),* })
+    }};
+}
+
 fn http2(counts: &Http2Counts) -> Option<Http2Result> {
     let Http2Counts { connections, streams, resets, resets_sent, goaways, unprocessed, peer_streams } =
         *counts;
@@ -204,36 +212,11 @@ fn http2(counts: &Http2Counts) -> Option<Http2Result> {
 }
 
 fn http3(counts: &Http3Counts) -> Option<Http3Result> {
-    let Http3Counts { streams, resets, resets_sent, goaways, unprocessed } = *counts;
-    let any = *counts != Http3Counts::default();
-    any.then_some(Http3Result { streams, resets, resets_sent, goaways, unprocessed })
+    same_fields!(counts: Http3Counts => Http3Result { streams, resets, resets_sent, goaways, unprocessed })
 }
 
 fn quic(counts: &QuicCounts) -> Option<QuicResult> {
-    let QuicCounts {
-        connections,
-        retries,
-        retries_sent,
-        version_negotiations,
-        packets_sent,
-        packets_lost,
-        datagrams_received,
-        datagram_frames_sent,
-        datagram_frames_received,
-        congestion_events,
-        migrated,
-        preferred_addresses,
-        early_data_accepted,
-        early_data_rejected,
-        early_requests,
-        too_early,
-        key_updates,
-        ecn_sent,
-        ecn_ect,
-        ecn_ce,
-        ecn_failed,
-    } = *counts;
-    (*counts != QuicCounts::default()).then_some(QuicResult {
+    same_fields!(counts: QuicCounts => QuicResult {
         connections,
         retries,
         retries_sent,
@@ -291,8 +274,7 @@ fn websocket(counts: &Counts) -> Option<WebsocketResult> {
 }
 
 fn alt_svc(counts: &AltSvcCounts) -> Option<AltSvcResult> {
-    let AltSvcCounts { announced, cleared, opened, broken } = *counts;
-    (*counts != AltSvcCounts::default()).then_some(AltSvcResult { announced, cleared, opened, broken })
+    same_fields!(counts: AltSvcCounts => AltSvcResult { announced, cleared, opened, broken })
 }
 
 fn redirects(counts: &RedirectCounts) -> Option<RedirectResult> {
@@ -304,22 +286,11 @@ fn redirects(counts: &RedirectCounts) -> Option<RedirectResult> {
 }
 
 fn cookies(counts: &CookieCounts) -> Option<CookieResult> {
-    let CookieCounts { stored, sent, deleted, rejected, evicted } = *counts;
-    (*counts != CookieCounts::default()).then_some(CookieResult { stored, sent, deleted, rejected, evicted })
+    same_fields!(counts: CookieCounts => CookieResult { stored, sent, deleted, rejected, evicted })
 }
 
 fn compressed(counts: &CompressionCounts) -> Option<CompressionResult> {
-    let CompressionCounts {
-        connections,
-        declined,
-        messages_sent,
-        messages_received,
-        bytes_sent,
-        bytes_received,
-        compressed_bytes_sent,
-        compressed_bytes_received,
-    } = *counts;
-    (*counts != CompressionCounts::default()).then_some(CompressionResult {
+    same_fields!(counts: CompressionCounts => CompressionResult {
         connections,
         declined,
         messages_sent,

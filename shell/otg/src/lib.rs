@@ -32,7 +32,7 @@ pub use metrics::{
 };
 pub use ping::{PingRequest, Pings};
 pub use protocols::{
-    ClientPlan, Igp, LagPlan, LagPort, LldpPlan, PeerPlan, ProtocolsRequest, RouterPlan, protocols,
+    AgentPlan, ClientPlan, Igp, LagPlan, LagPort, PeerPlan, ProtocolsRequest, RouterPlan, protocols,
 };
 pub use states::{Known, MODEL_VERSION, are_learned, states, version};
 pub use translate::{

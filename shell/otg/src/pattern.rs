@@ -71,7 +71,7 @@ impl Values {
                 Self::Computed
             }
             "auto" if node.child_is_message("auto") => {
-                // By DHCP: whose that is, the flow knows.
+                // A client's: the flow knows which.
                 node.child("auto").text("choice");
                 Self::One(0)
             }

@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { count, duration, NONE, several } from "../format";
-import type { PortResult, ProtocolCounts } from "../types";
+import type { Row } from "../tables";
+import type { PortResult, ProtocolCounts, ProtocolStates } from "../types";
 
 export type Cell = ComponentChildren;
 
@@ -24,6 +25,17 @@ export interface Kind<T> {
   disabled?: string;
   /** Its rows of a port in a result, if that has them. */
   ended?: (port: string, end: PortResult) => T[];
+  /** Neighbours that its hosts know. */
+  neighbours?: Neighbours;
+}
+
+/** A table of neighbours: in an active run, and of a port in a result. */
+export interface Neighbours {
+  caption: string;
+  heads: string[];
+  total: keyof ProtocolCounts;
+  now: (states: ProtocolStates) => Row[];
+  ended: (port: string, end: PortResult) => Row[];
 }
 
 /** A protocol of a port in a result: its name, and at the end, before traffic, sent, received, lost. */

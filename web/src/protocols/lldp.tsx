@@ -1,7 +1,8 @@
 /** LLDP agents. */
 
-import { count, NONE, several } from "../format";
-import type { LldpPortState, LldpResult } from "../types";
+import { count, duration, NONE, several } from "../format";
+import type { Row } from "../tables";
+import type { LldpNeighbourResult, LldpPortState, LldpResult } from "../types";
 import { lost, state, type Kind, type Outcome } from "./kind";
 
 export const states: Kind<LldpPortState> = {
@@ -15,7 +16,17 @@ export const states: Kind<LldpPortState> = {
     ["Sent", ({ agents }) => count(agents.tx_frames)],
     ["Received", ({ agents }) => count(agents.rx_frames)],
   ],
+  neighbours: {
+    caption: "LLDP neighbours", heads: ["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"], total: "lldp_neighbours",
+    now: (all) => all.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => neighbour(port, row))),
+    ended: (port, end) => (end.lldp?.neighbours ?? []).map((row) => neighbour(port, row)),
+  },
 };
+
+function neighbour(port: string, row: LldpNeighbourResult): Row {
+  const cells = [port, row.chassis_id, row.port_id, duration(row.known_for_s), `${duration(row.age_s)} ago`];
+  return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
+}
 
 /** Row of a result. */
 export const outcome: Outcome<LldpResult> = ["LLDP", (lldp) => [

@@ -1,8 +1,8 @@
 //! All DHCP clients of a port: who begins when, whose message is due, whom a server's message is for.
 
 use super::client::{Client, ClientTally, REQUESTS_MAX, State};
-use super::message::{Draft, MessageType, Reply, option};
-use crate::frame::{BROADCAST, CLIENT_PORT, Link, Mac, Packet, Received, SERVER_PORT};
+use super::message::{CLIENT_PORT, Draft, MessageType, Reply, SERVER_PORT, option};
+use crate::frame::{BROADCAST, Link, Mac, Packet, Received};
 use crate::pool::{Holders, Pool, PoolClient, PoolConfig, Protocol};
 use crate::timing::back_off;
 use histogram::Timing;
@@ -161,7 +161,7 @@ impl Protocol for DhcpProtocol {
     fn take(pool: &mut DhcpClients, now: Nanos, frame: &[u8]) -> bool {
         let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
         let payload = match packet {
-            Packet::Dhcp { payload } => payload,
+            Packet::Udp { is_v4: true, to: CLIENT_PORT, payload } => payload,
             Packet::ArpClaim { sender, address } => return pool.take_claim(now, sender, address, &vlans),
             _ => return false,
         };

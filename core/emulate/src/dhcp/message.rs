@@ -4,6 +4,10 @@
 
 use std::net::Ipv4Addr;
 
+/// Ports of servers and clients (RFC 2131 section 4.1).
+pub(super) const SERVER_PORT: u16 = 67;
+pub(crate) const CLIENT_PORT: u16 = 68;
+
 /// Type of a message (RFC 2132 section 9.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the RFC")]

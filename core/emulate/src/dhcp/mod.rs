@@ -14,4 +14,5 @@ pub use client::ClientTally;
 pub use clients::{
     ClientView, DhcpClients, DhcpConfig, DhcpCounts, DhcpProtocol, HeldLease, Lease, RelayInfo,
 };
+pub(crate) use message::CLIENT_PORT;
 pub use message::{MessageType, Reply};

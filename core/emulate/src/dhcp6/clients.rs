@@ -1,7 +1,7 @@
 //! All DHCPv6 clients of a port: who begins when, whose message is due, whom a server's message is for.
 
 use super::client::{Client, ClientTally6, State};
-use super::message::{Association, Draft, Message6, MessageType6, Value, option, status};
+use super::message::{Association, CLIENT_PORT, Draft, Message6, MessageType6, Value, option, status};
 use crate::frame::{Link, Mac, Packet, Received, link_local};
 use crate::pool::{Holders, Pool, PoolClient, PoolConfig, Protocol};
 use histogram::Timing;
@@ -164,7 +164,7 @@ impl Protocol for Dhcp6Protocol {
     fn take(pool: &mut Dhcp6Clients, now: Nanos, frame: &[u8]) -> bool {
         let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
         match packet {
-            Packet::Dhcp6 { payload } => pool.take_message(now, &vlans, payload),
+            Packet::Udp { is_v4: false, to: CLIENT_PORT, payload } => pool.take_message(now, &vlans, payload),
             Packet::Claim { target } => pool.take_claim(now, from, &vlans, target),
             _ => false,
         }

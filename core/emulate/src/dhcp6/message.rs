@@ -2,8 +2,22 @@
 //!
 //! Invariant: options are read within the option they are in; an unknown option is passed over.
 
-use crate::frame::Mac;
+use crate::frame::{Link, Mac, group_mac, link_local};
 use std::net::Ipv6Addr;
+use wire::Vlans;
+
+/// Ports of servers and clients, and the destination of clients' messages (RFC 8415 section 7).
+const SERVER_PORT: u16 = 547;
+pub(crate) const CLIENT_PORT: u16 = 546;
+const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+
+impl Link<'_> {
+    /// A message of the client with the hardware address `from`, to all servers.
+    pub(super) fn dhcp6(from: Mac, vlans: &Vlans, message: &[u8]) -> Vec<u8> {
+        let link = Link { from, to: group_mac(ALL_SERVERS), vlans };
+        link.udp6((link_local(from), CLIENT_PORT), (ALL_SERVERS, SERVER_PORT), message)
+    }
+}
 
 /// Type of a message (RFC 8415 section 7.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

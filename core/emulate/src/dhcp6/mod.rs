@@ -13,4 +13,5 @@ mod message;
 
 pub use client::ClientTally6;
 pub use clients::{ClientView6, Dhcp6Clients, Dhcp6Config, Dhcp6Counts, Dhcp6Protocol, HeldLease6, Lease6};
+pub(crate) use message::CLIENT_PORT;
 pub use message::{Message6, MessageType6};

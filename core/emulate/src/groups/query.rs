@@ -49,16 +49,9 @@ fn exponential(code: u64, mantissa: u32) -> u64 {
 impl Heard {
     pub(super) fn read(packet: &Packet<'_>) -> Option<Self> {
         match *packet {
-            Packet::Dhcp { .. }
-            | Packet::Dhcp6 { .. }
-            | Packet::Router { .. }
-            | Packet::Claim { .. }
-            | Packet::ArpClaim { .. }
-            | Packet::Lldp { .. }
-            | Packet::Slow { .. }
-            | Packet::Pppoe { .. } => None,
             Packet::Igmp { to, message, .. } => igmp(to, message),
             Packet::Mld { from, message, .. } => mld(from, message),
+            _ => None,
         }
     }
 }

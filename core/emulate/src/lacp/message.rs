@@ -2,8 +2,13 @@
 //!
 //! Invariant: what is written is read back as it was.
 
-use crate::frame::Mac;
+use crate::frame::{Link, Mac, pair};
+use wire::Vlans;
+use wire::control::ETHERTYPE_AT;
 
+/// Type and destination of frames of slow protocols (IEEE 802.3 annex 57A).
+pub(super) const ETHERTYPE: u16 = 0x8809;
+pub(super) const GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x02];
 /// Bytes of a LACPDU or a marker PDU, from its subtype on.
 pub(super) const PDU: usize = 110;
 /// Subtypes of slow protocols.
@@ -17,6 +22,18 @@ const COLLECTOR: (u8, u8, usize) = (3, 16, 42);
 const MARKER_LEN: u8 = 16;
 const MARKER: u8 = 1;
 const MARKER_RESPONSE: u8 = 2;
+
+impl Link<'_> {
+    /// A frame of a slow protocol, of the port with the hardware address `from`.
+    pub(super) fn slow(from: Mac, message: &[u8]) -> Vec<u8> {
+        Link { from, to: GROUP, vlans: &Vlans::NONE }.direct(ETHERTYPE, message)
+    }
+}
+
+/// Whether a frame is of a slow protocol: a look at its type alone. Such frames are for ports, not for hosts.
+pub fn is_slow(frame: &[u8]) -> bool {
+    pair(frame, ETHERTYPE_AT) == Some(ETHERTYPE)
+}
 
 /// State of one end of a link, a bit for each property (clause 6.4.2.3.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ mod message;
 mod port;
 
 pub use lag::run_lag;
-pub use message::{LacpEnd, LacpPdu, LacpState};
+pub use message::{LacpEnd, LacpPdu, LacpState, is_slow};
 pub use port::{LACPDUS_A_SECOND, LacpConfig, LacpCounts, LacpMux, LacpPort, LacpReceive, LacpTrouble};
 
 #[cfg(test)]

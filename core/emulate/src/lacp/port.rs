@@ -1,6 +1,6 @@
 //! A port: what it knows of its partner, and whether it carries traffic (clauses 6.4.11 to 6.4.16).
 
-use super::message::{LacpEnd, LacpPdu, LacpState, Marker, SUBTYPE_LACP, SUBTYPE_MARKER};
+use super::message::{ETHERTYPE, GROUP, LacpEnd, LacpPdu, LacpState, Marker, SUBTYPE_LACP, SUBTYPE_MARKER};
 use crate::frame::{Link, Mac, Packet, Received};
 use std::fmt;
 use units::Nanos;
@@ -224,7 +224,9 @@ impl LacpPort {
 
     /// Looks at a received frame; returns whether it was of a slow protocol.
     pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        let Some(Received { vlans, packet: Packet::Slow { message }, .. }) = Received::read(frame) else {
+        let Some(Received { vlans, packet: Packet::Direct { kind: ETHERTYPE, to: GROUP, message }, .. }) =
+            Received::read(frame)
+        else {
             return false;
         };
         if !vlans.is_empty() {

@@ -1,6 +1,6 @@
 //! The agents of a port: when each sends, and whom the port knows.
 
-use super::message::{Advert, LldpMessage};
+use super::message::{Advert, ETHERTYPE, LldpMessage, is_group};
 use crate::frame::{Link, Mac, Packet, Received};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
@@ -142,10 +142,12 @@ impl LldpAgents {
 
     /// Looks at a received frame; returns whether it was an LLDPDU of a neighbour.
     pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        let Some(Received { from, vlans, packet: Packet::Lldp { message } }) = Received::read(frame) else {
+        let Some(Received { from, vlans, packet: Packet::Direct { kind: ETHERTYPE, to, message } }) =
+            Received::read(frame)
+        else {
             return false;
         };
-        if !vlans.is_empty() || self.config.agents.iter().any(|(mac, _)| *mac == from) {
+        if !is_group(to) || !vlans.is_empty() || self.config.agents.iter().any(|(mac, _)| *mac == from) {
             return false;
         }
         if self.is_down() {

@@ -2,8 +2,15 @@
 //!
 //! Invariant: a TLV is read within its length, and a text of a neighbour is printable.
 
+use crate::frame::{Link, Mac};
 use std::net::IpAddr;
+use wire::Vlans;
 
+pub(crate) const ETHERTYPE: u16 = 0x88cc;
+/// Destination of LLDPDUs: the nearest bridge. The last byte is also that of groups which only customers' or no two-port bridges
+/// stop (IEEE 802.1AB table 7-1).
+const GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+const GROUPS: [u8; 3] = [0x0e, 0x03, 0x00];
 /// The longest text or identifier of a TLV (clause 8.5.2.3).
 pub const TEXT_MAX: usize = 255;
 /// Names of system capabilities by bit (clause 8.5.8.1).
@@ -20,6 +27,18 @@ pub const CAPABILITIES: [&str; 11] = [
     "s_vlan",
     "two_port_mac_relay",
 ];
+
+impl Link<'_> {
+    /// An LLDPDU of the agent with the hardware address `from`, to the nearest bridge.
+    pub(super) fn lldp(from: Mac, message: &[u8]) -> Vec<u8> {
+        Link { from, to: GROUP, vlans: &Vlans::NONE }.direct(ETHERTYPE, message)
+    }
+}
+
+/// Whether an LLDPDU to this address is for agents.
+pub(super) fn is_group(to: Mac) -> bool {
+    to[..5] == GROUP[..5] && GROUPS.contains(&to[5])
+}
 
 /// Types of TLVs.
 mod kind {

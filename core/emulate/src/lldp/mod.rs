@@ -8,4 +8,5 @@ mod agents;
 mod message;
 
 pub use agents::{LldpAgents, LldpConfig, LldpCounts, LldpNeighbour, NEIGHBOURS_MAX, lldp_ttl_s};
+pub(crate) use message::ETHERTYPE;
 pub use message::{Advert, CAPABILITIES, Capabilities, LldpId, LldpMessage, OrganizationTlv, TEXT_MAX};

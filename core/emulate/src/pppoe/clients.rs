@@ -5,9 +5,10 @@ mod discover;
 mod link;
 
 use super::client::{Client, Layer, PppoeFailure, PppoeMethod, PppoeTally, State};
+use super::discovery::Pppoe;
 use super::negotiation::{REQUESTS_MAX, Step};
 use super::packet::{Control, code, protocol};
-use crate::frame::{Link, Mac, Packet, Received};
+use crate::frame::{Link, Mac, Received};
 use crate::pool::{Holders, Pool, PoolClient, PoolConfig, Protocol};
 use crate::timing::back_off;
 use histogram::Timing;
@@ -205,11 +206,8 @@ impl Protocol for PppoeProtocol {
     }
 
     fn take(pool: &mut PppoeClients, now: Nanos, frame: &[u8]) -> bool {
-        let Some(Received { from, vlans, packet: Packet::Pppoe { discovery, pppoe } }) =
-            Received::read(frame)
-        else {
-            return false;
-        };
+        let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
+        let Some((discovery, pppoe)) = Pppoe::of(&packet) else { return false };
         let to = frame.first_chunk().and_then(|mac| pool.addressed(*mac, &vlans));
         let Some(index) = to else { return false };
         let is_taken = if discovery {

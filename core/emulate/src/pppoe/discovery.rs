@@ -2,6 +2,12 @@
 //!
 //! Invariant: tags are read within the length that the header gives; an unknown tag is passed over.
 
+use crate::frame::{Link, Packet};
+
+/// Types of frames (RFC 2516 section 4).
+pub(crate) const DISCOVERY: u16 = 0x8863;
+pub(crate) const SESSION: u16 = 0x8864;
+
 /// Codes of discovery packets.
 pub(super) mod code {
     pub(crate) const PADO: u8 = 0x07;
@@ -39,21 +45,48 @@ pub(crate) struct Pppoe<'f> {
 
 impl<'f> Pppoe<'f> {
     /// Bytes of the header.
-    pub(crate) const HEADER: usize = 6;
+    const HEADER: usize = 6;
 
-    pub(crate) fn read(bytes: &'f [u8]) -> Option<Self> {
+    /// The content of a frame, and whether it is a packet of discovery.
+    pub(super) fn of(packet: &Packet<'f>) -> Option<(bool, Self)> {
+        let Packet::Direct { kind, message, .. } = *packet else { return None };
+        match kind {
+            DISCOVERY => Some((true, Self::read(message)?)),
+            SESSION => Some((false, Self::read(message).filter(|pppoe| pppoe.code == 0)?)),
+            _ => None,
+        }
+    }
+
+    fn read(bytes: &'f [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<{ Pppoe::HEADER }>()?;
         let [version, code, s0, s1, l0, l1] = *header;
         let payload = rest.get(..u16::from_be_bytes([l0, l1]).into())?;
         (version == VERSION_AND_TYPE).then_some(Self { code, session: u16::from_be_bytes([s0, s1]), payload })
     }
 
-    /// Appends it to a frame's header.
-    pub(crate) fn put(&self, frame: &mut Vec<u8>) {
-        frame.extend([VERSION_AND_TYPE, self.code]);
-        frame.extend(self.session.to_be_bytes());
-        frame.extend((self.payload.len() as u16).to_be_bytes());
-        frame.extend(self.payload);
+    fn write(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION_AND_TYPE, self.code];
+        bytes.extend(self.session.to_be_bytes());
+        bytes.extend((self.payload.len() as u16).to_be_bytes());
+        bytes.extend(self.payload);
+        bytes
+    }
+}
+
+/// Whether the content of a session's frame is of one of PPP's control protocols: what else it carries is not looked at.
+pub(crate) fn is_control(bytes: &[u8]) -> bool {
+    bytes.get(Pppoe::HEADER).is_some_and(|first| first & 0x80 != 0)
+}
+
+impl Link<'_> {
+    /// A packet of discovery.
+    pub(super) fn pppoe_discovery(&self, packet: &Pppoe<'_>) -> Vec<u8> {
+        self.direct(DISCOVERY, &packet.write())
+    }
+
+    /// A PPP packet in a session.
+    pub(super) fn pppoe_session(&self, session: u16, payload: &[u8]) -> Vec<u8> {
+        self.direct(SESSION, &Pppoe { code: 0, session, payload }.write())
     }
 }
 
@@ -84,8 +117,7 @@ mod tests {
         let mut bytes = Vec::new();
         put_tag(&mut bytes, tag::SERVICE_NAME, b"");
         put_tag(&mut bytes, tag::AC_COOKIE, &[1, 2, 3]);
-        let mut frame = Vec::new();
-        Pppoe { code: code::PADO, session: 0, payload: &bytes }.put(&mut frame);
+        let mut frame = Pppoe { code: code::PADO, session: 0, payload: &bytes }.write();
         frame.extend([0; 20]);
         let read = Pppoe::read(&frame).unwrap();
         assert_eq!((read.code, read.session), (code::PADO, 0));
@@ -102,8 +134,7 @@ mod tests {
         for len in 0..bytes.len() {
             assert_eq!(tags(&bytes[..len]).count(), usize::from(len >= 8), "{len}");
         }
-        let mut frame = Vec::new();
-        Pppoe { code: code::PADI, session: 0, payload: &bytes }.put(&mut frame);
+        let mut frame = Pppoe { code: code::PADI, session: 0, payload: &bytes }.write();
         assert_eq!(Pppoe::read(&frame[..frame.len() - 1]), None);
         frame[0] = 0x21;
         assert_eq!(Pppoe::read(&frame), None);

@@ -17,4 +17,4 @@ pub use client::{PppoeFailure, PppoeMethod, PppoeTally};
 pub use clients::{
     PppoeClients, PppoeConfig, PppoeCounts, PppoePhase, PppoeProtocol, PppoeSession, PppoeView,
 };
-pub(crate) use discovery::Pppoe;
+pub(crate) use discovery::{DISCOVERY, SESSION, is_control};

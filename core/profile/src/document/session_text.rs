@@ -1,6 +1,7 @@
 //! Texts of `sessions:` that mean something: rates, addresses, ports, ranges of sizes and times.
 
 use crate::document::quantity::{bytes, host, network, print_bytes};
+use crate::plan::ClientsBy;
 use std::net::IpAddr;
 use units::{Nanos, Pps};
 
@@ -117,27 +118,24 @@ impl AddressText {
 /// Addresses of one end in one text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndText {
-    /// Those that the port's DHCP clients get.
-    Dhcp,
-    /// Those that the port's PPPoE clients get.
-    Pppoe,
+    /// Those that the port's clients get.
+    Clients(ClientsBy),
     /// These.
     Of(AddressText),
 }
 
 impl EndText {
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        match text.trim() {
-            "dhcp" => Some(Self::Dhcp),
-            "pppoe" => Some(Self::Pppoe),
-            text => AddressText::parse(text).map(Self::Of),
+        let text = text.trim();
+        match ClientsBy::of_key(text) {
+            Some(by) => Some(Self::Clients(by)),
+            None => AddressText::parse(text).map(Self::Of),
         }
     }
 
     pub(crate) fn print(&self) -> String {
         match self {
-            Self::Dhcp => "dhcp".to_owned(),
-            Self::Pppoe => "pppoe".to_owned(),
+            Self::Clients(by) => by.key().to_owned(),
             Self::Of(addresses) => addresses.print(),
         }
     }

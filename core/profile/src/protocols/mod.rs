@@ -13,7 +13,8 @@ mod pppoe;
 mod routing;
 mod vrrp;
 
-pub(crate) use pppoe::resolve::whose;
+pub(crate) use clients::{CLIENTS_IN_WORDS, KEYS_IN_WORDS};
+pub(crate) use pppoe::sessions::{open_in_sessions, send_in_sessions, send_to_sessions};
 pub use routing::{Prefixes, Routing};
 
 /// Types of documents.
@@ -32,7 +33,7 @@ pub(crate) mod documents {
 /// Types of plans.
 pub(crate) mod plans {
     pub use super::bgp::plan::*;
-    pub use super::clients::ClientsPlan;
+    pub use super::clients::{ClientsBy, ClientsPlan};
     pub use super::dhcp::plan::*;
     pub use super::isis::plan::*;
     pub use super::lacp::plan::*;

@@ -32,6 +32,7 @@ use crate::read::Reading;
 use crate::{Files, Overrides, ProfileError};
 pub use packet::group_mac;
 use sender::HostIndex;
+pub(crate) use session::HOSTS_MAX;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::net::IpAddr;

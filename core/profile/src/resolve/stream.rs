@@ -5,7 +5,6 @@ use super::packet::{Draft, Route, tagged_by};
 use super::vary::{Fields, Names, Varying};
 use crate::document::StreamDoc;
 use crate::plan::{ClientsBy, NextHop, Pattern, Sizes, StreamPlan, WATCHED_MAX};
-use crate::protocols::whose;
 use field::{Program, Target, Vary};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -252,21 +251,17 @@ impl<'a> Resolver<'a> {
     /// The clients of its port that send a stream, if they do.
     fn leased(&mut self, path: &str, stream: &StreamDoc, from: PortName) -> Option<ClientsBy> {
         let PortName::Sound(port) = from else { return None };
-        let has_clients = self.ports[port].has_clients();
-        let by = match stream.from_host.as_deref() {
-            Some("dhcp") if has_clients => ClientsBy::Dhcp,
-            _ if self.is_from_sessions(stream, port) => ClientsBy::Pppoe,
-            _ => return None,
-        };
-        let whose = whose(by);
+        let by = ClientsBy::of_key(stream.from_host.as_deref()?)?;
+        if !self.ports[port].has_clients_by(by) {
+            return None;
+        }
+        let whose = by.protocol();
         if stream.packet.is_empty() {
             let reason = format!("{whose} clients send a 'packet', no 'frame' or 'replay'");
             self.reading.fail(format!("{path}.from_host"), reason);
         }
         let has = |field: &str| stream.vary.contains_key(field) || stream.per_copy.contains_key(field);
-        let fields = ["ipv4.src", "ipv6.src", "ethernet.src", "ethernet.dst", "pppoe.session"];
-        let own = if by == ClientsBy::Dhcp { 3 } else { 5 };
-        if let Some(field) = fields[..own].iter().find(|field| has(field)) {
+        if let Some(field) = by.own_fields().iter().find(|field| has(field)) {
             let reason =
                 format!("'{field}' is that of the {whose} clients; leave it out, or leave 'from_host' out");
             self.reading.fail(format!("{path}.from_host"), reason);
@@ -277,9 +272,8 @@ impl<'a> Resolver<'a> {
     /// Leaves the source of a packet that clients send to their leases.
     fn leave_source(&mut self, path: &str, draft: &mut Draft, from: usize, by: ClientsBy) {
         let port = &self.ports[from];
-        let has_v6 = by == ClientsBy::Dhcp && port.dhcpv6.as_ref().is_some_and(|dhcp| dhcp.config.address);
-        let (has_v4, name) = (by == ClientsBy::Pppoe || port.dhcp.is_some(), port.name.clone());
-        let whose = whose(by);
+        let [has_v4, has_v6] = [false, true].map(|is_v6| port.clients_with_addresses(by, is_v6).is_some());
+        let (name, whose) = (port.name.clone(), by.protocol());
         let ip = draft.ip_header().map(|(index, header)| (index, header.protocol.name));
         let index = match ip {
             Some((index, "ipv4")) if has_v4 => index,
@@ -300,9 +294,8 @@ impl<'a> Resolver<'a> {
         };
         let header = &mut draft.spec.headers[index];
         if header.value("src").is_some() {
-            let host = if by == ClientsBy::Dhcp { "dhcp" } else { "pppoe" };
-            let reason =
-                format!("{}.src is set; with 'from_host: {host}' it is the clients'", header.protocol.name);
+            let (header, key) = (header.protocol.name, by.key());
+            let reason = format!("{header}.src is set; with 'from_host: {key}' it is the clients'");
             self.reading.fail(path, reason);
         }
         if let Some(field) = header.protocol.field("src") {
@@ -331,7 +324,7 @@ impl<'a> Resolver<'a> {
             return Vec::new();
         }
         let mut bare = self.draft(&packet_path, &stream.packet);
-        if plan.leased == Some(ClientsBy::Pppoe) {
+        if plan.leased == Some(ClientsBy::Session) {
             self.put_in_sessions(&packet_path, &mut bare);
         }
         let own = route.and_then(|route| self.own_vlans(plan.leased?, route.from, &bare));
@@ -421,11 +414,8 @@ impl<'a> Resolver<'a> {
     /// The VLANs of the first of the clients behind a port that send a packet, if each has its own.
     fn own_vlans(&self, by: ClientsBy, from: usize, bare: &Draft) -> Option<Vlans> {
         let port = self.ports.get(from)?;
-        let vlans = match by {
-            ClientsBy::Pppoe => &port.pppoe.as_ref()?.config.pool.vlans,
-            ClientsBy::Dhcp if bare.has("ipv6") => &port.dhcpv6.as_ref()?.config.pool.vlans,
-            ClientsBy::Dhcp => &port.dhcp.as_ref()?.config.pool.vlans,
-        };
+        let is_v6 = by == ClientsBy::Lease && bare.has("ipv6");
+        let vlans = &port.client_pool(by, is_v6)?.vlans;
         vlans.differ().then(|| vlans.of(0).into_owned())
     }
 

@@ -176,6 +176,12 @@ macro_rules! hosts_in_words {
     (any_peer) => {
         "BGP peers, OSPF, IS-IS or virtual routers"
     };
+    (clients) => {
+        "DHCP or PPPoE clients"
+    };
+    (links) => {
+        "LLDP agents or lag"
+    };
     (restarting) => {
         "BGP peers"
     };

@@ -196,8 +196,8 @@ impl ActionOn {
             Self::Routes => result::hosts_in_words!(any_routing),
             Self::Sessions => result::hosts_in_words!(any_peer),
             Self::Restarts => result::hosts_in_words!(restarting),
-            Self::Clients => "DHCP or PPPoE clients",
-            Self::Link => "LLDP agents or lag",
+            Self::Clients => result::hosts_in_words!(clients),
+            Self::Link => result::hosts_in_words!(links),
             Self::Virtual => "virtual routers",
         }
     }

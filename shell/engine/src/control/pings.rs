@@ -11,7 +11,7 @@ use crate::trial::{KnownNeighbour, Trial};
 use crate::worker::commands::{HostEvent, PingTag, WorkerCommand};
 use neighbour::Mac;
 use neighbour::{Echo, Host, Hosts, Outcome, Ping};
-use profile::plan::{Address, ClientAddress, HostPlan, PortPlan};
+use profile::plan::{Address, ClientAddress, ClientsBy, HostPlan, PortPlan};
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -28,7 +28,7 @@ struct Active {
 enum Sender {
     /// Index of the host behind the port.
     Configured(usize),
-    /// A client of DHCP or PPPoE, with the address that it has got.
+    /// A client, with the address that it has got.
     Client(Box<Host>),
 }
 
@@ -162,20 +162,21 @@ struct Way {
     session: Option<u16>,
 }
 
-/// The way from a client of DHCP or PPPoE behind `port` that sends a ping; `None` if a host of the profile does.
+/// The way from a client behind `port` that sends a ping; `None` if a host of the profile does.
 fn client_way(
     port: &PortPlan,
     command: &PingCommand,
     leases: impl FnOnce() -> Vec<ClientAddress>,
 ) -> Result<Option<Way>, String> {
-    if !port.has_clients() && port.pppoe.is_none() {
+    if !port.has_clients() {
         return Ok(None);
     }
     let is_kin = |ip: &IpAddr| ip.is_ipv4() == command.to.is_ipv4();
-    let own = port.hosts.iter().filter(|host| !is_client(&host.name)).flat_map(|host| &host.addresses);
+    let own =
+        port.hosts.iter().filter(|host| !ClientsBy::is_name(&host.name)).flat_map(|host| &host.addresses);
     let mut own = own.map(|own| own.ip).filter(is_kin);
     let is_configured = match (&command.host, command.from) {
-        (Some(name), _) => !is_client(name),
+        (Some(name), _) => !ClientsBy::is_name(name),
         (None, Some(from)) => own.any(|ip| ip == from),
         (None, None) => own.next().is_some(),
     };
@@ -183,8 +184,8 @@ fn client_way(
         return Ok(None);
     }
     let is_meant = |lease: &ClientAddress| {
-        let kind = if lease.session.is_some() { "pppoe" } else { "dhcp" };
-        let is_named = |name: &String| *name == kind || *name == format!("{kind}[{}]", lease.client);
+        let by = if lease.session.is_some() { ClientsBy::Session } else { ClientsBy::Lease };
+        let is_named = |name: &String| *name == by.key() || *name == by.name(lease.client);
         is_kin(&lease.address.ip)
             && command.host.as_ref().is_none_or(is_named)
             && command.from.is_none_or(|from| from == lease.address.ip)
@@ -222,14 +223,6 @@ fn client_way(
         format!("{} is not on the network of {ip}/{prefix_len}, and its lease names no router", command.to)
     })?;
     Ok(Some(Way { host, from, hop, mac: None, session: None }))
-}
-
-/// Whether a host has the name of clients: `dhcp`, `dhcp[3]`, `pppoe`, `pppoe[3]`.
-fn is_client(name: &str) -> bool {
-    ["dhcp", "pppoe"].iter().any(|kind| {
-        let rest = name.strip_prefix(kind);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('[') && rest.ends_with(']'))
-    })
 }
 
 impl Active {

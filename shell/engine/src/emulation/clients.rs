@@ -74,6 +74,11 @@ pub(super) trait ClientProtocol: emulate::Protocol<Config: Clone> {
     /// Reasons for an invalid result.
     fn complaints(clients: &Clients<Self>) -> Vec<String>;
 
+    /// A note on the behaviour of real servers, if it explains a figure of this row.
+    fn peers_note(_row: &PortResult) -> Option<String> {
+        None
+    }
+
     /// A sentence about losses while traffic ran.
     fn note(clients: &Clients<Self>) -> Option<String>;
 }
@@ -222,6 +227,10 @@ impl<P: ClientProtocol> HostProtocol for Clients<P> {
 
     fn complaints(&self) -> Vec<String> {
         P::complaints(self)
+    }
+
+    fn peers_note(&self, row: &PortResult, _: Nanos) -> Option<String> {
+        P::peers_note(row)
     }
 
     fn note(&self) -> Option<String> {

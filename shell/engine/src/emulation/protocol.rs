@@ -156,6 +156,12 @@ pub(super) trait HostProtocol: Debug {
         Vec::new()
     }
 
+    /// A note on the behaviour of real peers, if it explains a figure of this row after traffic of this duration: without it an
+    /// agent that sends every 30 s looks absent. It changes no figure; facts with versions are in the documentation.
+    fn peers_note(&self, _row: &PortResult, _lasted: Nanos) -> Option<String> {
+        None
+    }
+
     /// A sentence about what was lost while traffic ran.
     fn note(&self) -> Option<String> {
         None

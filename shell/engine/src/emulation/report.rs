@@ -2,6 +2,7 @@
 
 use super::hosts::Emulation;
 use result::{Named, PortResult, ResultDocument};
+use units::Nanos;
 
 impl Emulation {
     /// Adds what became of them to the document of their trial.
@@ -16,6 +17,16 @@ impl Emulation {
                 }
                 verdict.notes.extend(protocol.note().map(|note| format!("port {name}: {note}")));
             }
+        }
+    }
+
+    /// Adds notes on the behaviour of their peers to the document of a trial with real ones.
+    pub(crate) fn note_peers(&self, document: &mut ResultDocument) {
+        let lasted = Nanos((document.duration_s * 1e9) as u64);
+        for port in &self.ports {
+            let (name, Some(row)) = (&port.name, document.ports.get(&port.name)) else { continue };
+            let notes = port.protocols.each().filter_map(|(_, _, protocol)| protocol.peers_note(row, lasted));
+            document.verdict.notes.extend(notes.map(|note| format!("port {name}: {note}")));
         }
     }
 

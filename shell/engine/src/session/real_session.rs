@@ -12,7 +12,6 @@ use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::fault;
 use crate::observer::TrialObserver;
-use crate::peers;
 use crate::protocols::Protocols;
 use crate::raw::RawTimes;
 use crate::session::PortUser;
@@ -21,7 +20,6 @@ use os::TscClock;
 use port::PortFacts;
 use result::{ClockResult, CoreMove, ProtocolResult, ResultDocument};
 use std::time::Duration;
-use units::Nanos;
 
 impl Session {
     /// Runs the trial on real time.
@@ -99,8 +97,7 @@ impl Session {
         });
         // What was counted is not lost by how hosts took leave.
         let unwell = farewell.and_then(|ended| ended.map_err(|error| error.to_string())).err();
-        let lasted = Nanos((document.duration_s * 1e9) as u64);
-        document.verdict.notes.extend(peers::notes(&document.ports, lasted));
+        emulation.note_peers(&mut document);
         if let Some(reason) = results.failure.clone().or(unwell) {
             fail(&mut document, reason);
         }

@@ -354,7 +354,8 @@ impl<'p> Trial<'p> {
             }
             if stream.leased.is_some() || stream.to_clients {
                 let name = &stream.name;
-                return Err(format!("stream '{name}' is of DHCP or PPPoE clients: only before traffic"));
+                let whose = result::hosts_in_words!(clients);
+                return Err(format!("stream '{name}' is of {whose}: only before traffic"));
             }
         }
         Ok(())

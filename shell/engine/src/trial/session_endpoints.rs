@@ -10,7 +10,7 @@ use crate::worker::steer::Steer;
 use crate::worker::tunnels::Tunnels;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::ChecksumBy;
+use profile::plan::{ChecksumBy, ClientsBy};
 use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
 use session::secure::Layer;
 use session::{Apps, Clients, GroupKey};
@@ -262,10 +262,10 @@ impl SessionEndpoints {
         }
     }
 
-    /// Hardware addresses of clients that are separate hosts: DHCP clients.
+    /// Hardware addresses of clients that are separate hosts: clients with leases.
     fn own_macs(&self, trial: &Trial<'_>, key: GroupKey) -> Option<Arc<OwnMacs>> {
         let port = self.side(key).port;
-        if key.side != Side::Client || !trial.plan.ports[port].has_clients() {
+        if key.side != Side::Client || !trial.plan.ports[port].has_clients_by(ClientsBy::Lease) {
             return None;
         }
         let hosts = trial.hosts.ports[port].all();

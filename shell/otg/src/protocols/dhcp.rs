@@ -72,6 +72,11 @@ enum Asks {
     V6 { address: bool, prefix: bool, rapid_commit: bool },
 }
 
+/// Whether an Ethernet interface has a client.
+pub(crate) fn has_client(ethernet: &Node<'_>) -> bool {
+    LISTS[2..].iter().any(|list| !ethernet.items(list).is_empty())
+}
+
 /// Reads the client of an Ethernet interface that has one; `before` is the one before it on the port.
 pub(crate) fn client(ethernet: &Node<'_>, before: Option<&Client>) -> Option<Client> {
     let is_v6 = ethernet.items("dhcpv4_interfaces").is_empty();

@@ -5,19 +5,19 @@
 use super::{Metrics, Protocol, States};
 use crate::metrics::{MetricsInput, only, unknown};
 use crate::node::Node;
-use crate::translate::{PortPlan, Translation};
+use crate::translate::{PortPlan, Ports, Translation};
 use profile::document::{Duration, Hex, LldpDoc, LldpTlvDoc, Mac};
 use result::{LldpNeighbourResult, LldpResult, LldpTlvResult, ProtocolStates};
 use serde_json::{Map, Value, json};
 use units::Nanos;
 
 pub(super) const PROTOCOL: Protocol = Protocol {
-    // Agents are no part of devices.
+    // Agents are no part of devices: `agents` reads them.
     read: |_, _| {},
     fill: |side, port| port.lldp = side.agent.as_ref().map(|agent| agent.document.clone()),
     is_in: |translation| translation.agents().next().is_some(),
     path: |translation, port, path| {
-        let agent = translation.ports.get(port)?.lldp.as_ref()?;
+        let agent = translation.ports.get(port)?.agent.as_ref()?;
         path.contains(".lldp").then(|| agent.path.clone())
     },
     speakers: &[],
@@ -28,7 +28,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 
 /// The LLDP agent of a port.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LldpPlan {
+pub struct AgentPlan {
     /// Its name in the model.
     pub name: String,
     /// Its path in the configuration.
@@ -43,12 +43,33 @@ const NUMBER: &str = "{n}";
 
 /// An agent in the making.
 pub(crate) struct Agent {
-    pub(crate) plan: LldpPlan,
+    pub(crate) plan: AgentPlan,
     document: LldpDoc,
 }
 
+/// Reads the agents of a configuration and adds them to their ports.
+pub(crate) fn agents(ports: &mut Ports, config: &Node<'_>) {
+    for node in config.items("lldp") {
+        let connection = node.child("connection");
+        connection.choice();
+        let name = connection.text("port_name");
+        let Some(port) = ports.find(name) else {
+            connection.fail_at("port_name", format!("unknown port '{name}'"));
+            continue;
+        };
+        let agent = agent(&node, name);
+        if ports.sides.iter().flat_map(|side| &side.agent).any(|other| other.plan.name == agent.plan.name) {
+            node.fail_at("name", format!("duplicate LLDP '{}'", agent.plan.name));
+        }
+        if ports.sides[port].agent.is_some() {
+            connection.fail_at("port_name", format!("not supported: port '{name}' already has LLDP"));
+        }
+        ports.sides[port].agent = Some(agent);
+    }
+}
+
 /// Reads the agent of a port.
-pub(crate) fn agent(node: &Node<'_>, port: &str) -> Agent {
+fn agent(node: &Node<'_>, port: &str) -> Agent {
     let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
     let seconds = |field| Duration(Nanos::from_secs(node.whole(field)));
     let document = LldpDoc {
@@ -61,7 +82,7 @@ pub(crate) fn agent(node: &Node<'_>, port: &str) -> Agent {
         hold_time: Some(seconds("hold_time")),
         ..LldpDoc::default()
     };
-    Agent { plan: LldpPlan { name, path }, document }
+    Agent { plan: AgentPlan { name, path }, document }
 }
 
 /// The chassis; without an address it is the port's.
@@ -125,7 +146,7 @@ fn agent_rows(node: &Node<'_>, input: &MetricsInput<'_>) -> Vec<Value> {
     let all = || input.translation.agents();
     unknown(node, "lldp_names", &names, |name| all().any(|(_, agent)| agent.name == name));
     let wanted = all().filter(|(_, agent)| names.is_empty() || names.contains(&agent.name.as_str()));
-    let row = |(port, agent): (&PortPlan, &LldpPlan)| {
+    let row = |(port, agent): (&PortPlan, &AgentPlan)| {
         let state = input.protocols.lldp.iter().find(|state| state.port == port.key);
         let count = |of: fn(&LldpResult) -> u64| Value::from(state.map_or(0, |state| of(&state.agents)));
         let mut row = Map::new();

@@ -4,10 +4,10 @@
 //! Not here: the configuration of ports and hosts, which they are on.
 
 mod bgp;
-pub(crate) mod dhcp;
+mod dhcp;
 mod isis;
 mod lacp;
-pub(crate) mod lldp;
+mod lldp;
 mod ospf;
 mod request;
 mod routers;
@@ -24,9 +24,11 @@ use serde_json::Value;
 pub(crate) use bgp::Peer;
 pub use bgp::PeerPlan;
 pub use dhcp::ClientPlan;
+pub(crate) use dhcp::{ALL as ALL_CLIENTS, Client, client, has_client, vlans as vlans_of_clients};
 pub(crate) use lacp::{Lag, Member, lag, member as lag_member};
 pub use lacp::{LagPlan, LagPort};
-pub use lldp::LldpPlan;
+pub use lldp::AgentPlan;
+pub(crate) use lldp::{Agent, agents};
 pub(crate) use request::meant;
 pub use request::{ProtocolsRequest, protocols};
 pub use routers::{Igp, RouterPlan};

@@ -12,7 +12,7 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::protocols::{self, ClientPlan, Igp, LagPlan, LldpPlan, PeerPlan, RouterPlan};
+use crate::protocols::{self, AgentPlan, ClientPlan, Igp, LagPlan, PeerPlan, RouterPlan};
 pub(crate) use ports::{Ports, Side, vlan_type, vlans};
 use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
 use profile::plan::WATCHED_MAX;
@@ -80,10 +80,10 @@ pub struct PortPlan {
     pub peers: Vec<PeerPlan>,
     /// The routers of those, of any protocol, each protocol's in the profile's order.
     pub routers: Vec<RouterPlan>,
-    /// DHCP clients on it, in the order of their numbers.
+    /// The clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
-    /// Its LLDP agent.
-    pub lldp: Option<LldpPlan>,
+    /// The agent that advertises it to its neighbours.
+    pub agent: Option<AgentPlan>,
 }
 
 /// Routes of a peer or a router.
@@ -279,7 +279,7 @@ impl Translation {
         all.filter(move |(_, router)| router.igp == igp)
     }
 
-    /// All clients of DHCP or of DHCPv6, with their ports and their numbers there.
+    /// All clients that get IPv4 or IPv6 addresses, with their ports and their numbers there.
     pub fn clients(&self, is_v6: bool) -> impl Iterator<Item = (&PortPlan, usize, &ClientPlan)> {
         let all = self.ports.iter().flat_map(|port| {
             port.clients.iter().enumerate().map(move |(number, client)| (port, number, client))
@@ -287,9 +287,9 @@ impl Translation {
         all.filter(move |(_, _, client)| client.is_v6 == is_v6)
     }
 
-    /// All LLDP agents, with their ports.
-    pub fn agents(&self) -> impl Iterator<Item = (&PortPlan, &LldpPlan)> {
-        self.ports.iter().filter_map(|port| Some((port, port.lldp.as_ref()?)))
+    /// All agents of ports, with these.
+    pub fn agents(&self) -> impl Iterator<Item = (&PortPlan, &AgentPlan)> {
+        self.ports.iter().filter_map(|port| Some((port, port.agent.as_ref()?)))
     }
 
     /// Bits per second of the links where a flow is received, if all are the same; `link` returns the ones missing in

@@ -4,9 +4,7 @@ use super::capture::capture;
 use super::ranges::Span;
 use super::{CapturePlan, Interface, PortPlan, RoutesPlan};
 use crate::node::Node;
-use crate::protocols::dhcp::{self, Client};
-use crate::protocols::lldp::{self, Agent};
-use crate::protocols::{self, Lag, LagPlan, Member, Peer, RouterPlan};
+use crate::protocols::{self, Agent, Client, Lag, LagPlan, Member, Peer, RouterPlan};
 use profile::document::{
     CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId, VlanType,
 };
@@ -39,7 +37,7 @@ pub(crate) struct Endpoint {
     pub(super) host: Option<usize>,
     /// The number of a range of routes behind it.
     pub(super) routes: Option<usize>,
-    /// The number of the DHCP client on its port that it is.
+    /// The number of the client on its port that it is.
     pub(super) client: Option<usize>,
 }
 
@@ -115,13 +113,13 @@ impl Ports {
         config.items("layer1").iter().for_each(|node| ports.layer1(node));
         config.items("lags").iter().enumerate().for_each(|(number, node)| ports.lag(node, number));
         config.items("devices").iter().for_each(|node| ports.device(node));
-        config.items("lldp").iter().for_each(|node| ports.agent(node));
+        protocols::agents(&mut ports, config);
         config.items("captures").iter().for_each(|node| ports.capture(node));
         ports
     }
 
     /// The port called `name`.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.sides.iter().position(|side| side.name == name)
     }
 
@@ -147,7 +145,7 @@ impl Ports {
     pub(super) fn host_key(&self, at: Endpoint, is_resolved: bool) -> Option<String> {
         let hosts = &self.sides[at.port].hosts;
         if at.client.is_some() {
-            return Some(dhcp::ALL.to_owned());
+            return Some(protocols::ALL_CLIENTS.to_owned());
         }
         match at.host {
             Some(number) => Some(hosts[number].key.clone()),
@@ -235,8 +233,7 @@ impl Ports {
                 connection.fail_at("port_name", format!("unknown port '{name}'"));
                 continue;
             };
-            let lists = ["dhcpv4_interfaces", "dhcpv6_interfaces"];
-            if lists.into_iter().any(|list| !ethernet.items(list).is_empty()) {
+            if protocols::has_client(&ethernet) {
                 self.client(&ethernet, port, &device);
                 continue;
             }
@@ -286,33 +283,14 @@ impl Ports {
         found.next().filter(|_| found.next().is_none()).cloned()
     }
 
-    /// The DHCP client of an interface.
+    /// The client that an interface is.
     fn client(&mut self, ethernet: &Node<'_>, port: usize, device: &str) {
         let number = self.sides[port].clients.len();
-        let Some(client) = dhcp::client(ethernet, self.sides[port].clients.last()) else { return };
+        let Some(client) = protocols::client(ethernet, self.sides[port].clients.last()) else { return };
         let at = Endpoint { client: Some(number), ..Endpoint::of_port(port) };
         let names = [device.to_owned(), client.ethernet.clone(), client.plan.name.clone()];
         self.endpoints.extend(names.into_iter().map(|name| (name, at)));
         self.sides[port].clients.push(client);
-    }
-
-    /// The LLDP agent of a port.
-    fn agent(&mut self, node: &Node<'_>) {
-        let connection = node.child("connection");
-        connection.choice();
-        let name = connection.text("port_name");
-        let Some(port) = self.find(name) else {
-            connection.fail_at("port_name", format!("unknown port '{name}'"));
-            return;
-        };
-        let agent = lldp::agent(node, name);
-        if self.sides.iter().flat_map(|side| &side.agent).any(|other| other.plan.name == agent.plan.name) {
-            node.fail_at("name", format!("duplicate LLDP '{}'", agent.plan.name));
-        }
-        if self.sides[port].agent.is_some() {
-            connection.fail_at("port_name", format!("not supported: port '{name}' already has LLDP"));
-        }
-        self.sides[port].agent = Some(agent);
     }
 
     /// A lag with its ports.
@@ -356,7 +334,9 @@ impl Ports {
         let tagged = flow.items("packet").iter().any(|header| header.choice() == "vlan");
         let has_vlans = match from.host {
             Some(_) => self.host(from).is_some_and(|host| !host.vlans.is_empty()),
-            None if from.client.is_some() => dhcp::vlans(&self.sides[from.port].clients).is_some(),
+            None if from.client.is_some() => {
+                protocols::vlans_of_clients(&self.sides[from.port].clients).is_some()
+            }
             None => is_resolved && self.sides[from.port].hosts.iter().any(|host| !host.vlans.is_empty()),
         };
         if has_vlans && !tagged {
@@ -396,7 +376,7 @@ impl Ports {
             peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
             routers: side.routers,
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
-            lldp: side.agent.map(|agent| agent.plan),
+            agent: side.agent.map(|agent| agent.plan),
         };
         let lags = self.lags.into_iter().map(|lag| lag.plan).collect();
         (lags, self.sides.into_iter().zip(keys).map(plan).collect())
@@ -428,7 +408,7 @@ impl Side {
             hosts: self.hosts.iter().map(Host::document).collect(),
             speed: self.speed.map(Speed),
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
-            vlan: dhcp::vlans(&self.clients),
+            vlan: protocols::vlans_of_clients(&self.clients),
             vlan_type: self.clients.first().and_then(|client| client.vlan_type.clone()),
             ..PortDoc::new(&self.device)
         };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ClientVlans;
 use crate::pool::tests::{Network, Serve, common};
-use crate::pppoe::discovery::{Pppoe, code as pppoe_code, put_tag, tag, tags};
+use crate::pppoe::discovery::{code as pppoe_code, put_tag, tag, tags};
 use crate::pppoe::packet::{options, put_option};
 use crate::pppoe::secret::{chap_md5, ms_proof, ms_response};
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const AC: Mac = [2, 0, 0, 0, 0, 0xfe];
 const AC_IP: Ipv4Addr = Ipv4Addr::new(10, 255, 0, 1);
 const COOKIE: [u8; 20] = [7; 20];
+
+/// Whether a frame is of discovery, and its content.
+fn pppoe_of(frame: &[u8]) -> (bool, Pppoe<'_>) {
+    Pppoe::of(&Received::read(frame).expect("a frame").packet).expect("PPPoE")
+}
 
 fn config(clients: u32) -> PppoeConfig {
     PppoeConfig {
@@ -94,7 +99,7 @@ impl Concentrator {
 
     fn take(&mut self, frame: &[u8], out: &mut Vec<Vec<u8>>) {
         let read = Received::read(frame).expect("clients send what can be read");
-        let Packet::Pppoe { discovery, pppoe } = read.packet else { panic!("another packet") };
+        let (discovery, pppoe) = Pppoe::of(&read.packet).expect("PPPoE");
         assert_eq!((&read.vlans[..], frame.len() >= 60), (&[7][..], true));
         if self.silent {
             return;
@@ -525,7 +530,7 @@ fn an_error_in_an_offer_is_passed_over() {
     let mut frames = Vec::new();
     clients.poll(now, &mut frames);
     let frame = frames.remove(0);
-    let Packet::Pppoe { pppoe, .. } = Received::read(&frame).unwrap().packet else { panic!("no PADI") };
+    let (_, pppoe) = pppoe_of(&frame);
     let mut payload = pppoe.payload.to_vec();
     put_tag(&mut payload, tag::AC_SYSTEM_ERROR, b"full");
     let (code, to) = (pppoe_code::PADO, *frame[6..].first_chunk().unwrap());
@@ -659,9 +664,9 @@ fn a_session_that_the_concentrator_ends_comes_back() {
     world.clients.poll(world.now, &mut frames);
     let said: Vec<(bool, u16, Vec<u8>)> = frames
         .iter()
-        .map(|frame| match Received::read(frame).unwrap().packet {
-            Packet::Pppoe { discovery, pppoe } => (discovery, pppoe.session, pppoe.payload.to_vec()),
-            other => panic!("{other:?}"),
+        .map(|frame| {
+            let (discovery, pppoe) = pppoe_of(frame);
+            (discovery, pppoe.session, pppoe.payload.to_vec())
         })
         .collect();
     let ack = Control { code: code::TERMINATE_ACK, ..end }.with_protocol(protocol::LCP);
@@ -697,7 +702,7 @@ fn what_is_not_known_is_rejected_and_echoes_are_answered() {
         assert!(world.clients.take(world.now, &link.pppoe_session(id, &packet.with_protocol(kind))));
         let mut frames = Vec::new();
         world.clients.poll(world.now, &mut frames);
-        let Packet::Pppoe { pppoe, .. } = Received::read(&frames[0]).unwrap().packet else { panic!() };
+        let (_, pppoe) = pppoe_of(&frames[0]);
         pppoe.payload.to_vec()
     };
     // Compression (CCP), an unknown code, an echo, another challenge.
@@ -731,7 +736,7 @@ fn options_of_the_peer_are_judged() {
         assert!(world.clients.take(now, &frame));
         let mut frames = Vec::new();
         world.clients.poll(now, &mut frames);
-        let Packet::Pppoe { pppoe, .. } = Received::read(&frames[0]).unwrap().packet else { panic!() };
+        let (_, pppoe) = pppoe_of(&frames[0]);
         assert_eq!((&pppoe.payload[..2], pppoe.payload[3]), (&[0xc0, 0x21][..], 9));
         (pppoe.payload[2], pppoe.payload[6..].to_vec())
     };
@@ -747,11 +752,8 @@ fn options_of_the_peer_are_judged() {
     // The client's own options were open, and are to be agreed on anew: by the last identifier, and all of them.
     let (mut frames, later) = (Vec::new(), world.clients.next_due());
     world.clients.poll(later, &mut frames);
-    let request = frames.iter().find_map(|frame| match Received::read(frame)?.packet {
-        Packet::Pppoe { pppoe, .. } => Some(pppoe.payload.to_vec()).filter(|one| one[..3] == [0xc0, 0x21, 1]),
-        _ => None,
-    });
-    let request = request.expect("a Configure-Request");
+    let mut payloads = frames.iter().map(|frame| pppoe_of(frame).1.payload.to_vec());
+    let request = payloads.find(|one| one[..3] == [0xc0, 0x21, 1]).expect("a Configure-Request");
     let (own, data) = (request[3], &request[6..]);
     let mut agrees = |id: u8, data: &[u8]| {
         let packet = Control { code: code::CONFIGURE_ACK, id, data };
@@ -835,14 +837,13 @@ fn clients_with_their_own_vlans_are_in_no_others() {
     assert_eq!(sent, [[100, 5], [100, 6], [101, 5]]);
     assert!(frames[2].windows(9).any(|text| text == b"olt 101.5"));
     let offer = |vlans: [u16; 2]| {
-        let asked = Received::read(&frames[1]).expect("a frame");
-        let Packet::Pppoe { pppoe, .. } = asked.packet else { panic!("another packet") };
+        let (_, pppoe) = pppoe_of(&frames[1]);
         let uniq = tags(pppoe.payload).find(|(kind, _)| *kind == tag::HOST_UNIQ).expect("a tag").1;
         let mut all = Vec::new();
         for (kind, value) in [(tag::SERVICE_NAME, &b""[..]), (tag::AC_NAME, b"ac"), (tag::HOST_UNIQ, uniq)] {
             put_tag(&mut all, kind, value);
         }
-        let link = Link { from: AC, to: asked.from, vlans: &vlans.into() };
+        let link = Link { from: AC, to: *frames[1][6..].first_chunk().unwrap(), vlans: &vlans.into() };
         link.pppoe_discovery(&Pppoe { code: pppoe_code::PADO, session: 0, payload: &all })
     };
     let now = Nanos::from_millis(20);

@@ -1,11 +1,13 @@
 //! DHCP and DHCPv6 clients behind a port.
 
 use crate::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc};
-use crate::plan::{Dhcp6Plan, DhcpPlan};
+use crate::plan::{ClientsBy, Dhcp6Plan, DhcpPlan};
 use crate::protocols::clients::client_keys;
-use crate::resolve::Resolver;
+use crate::resolve::{HOSTS_MAX, Resolver};
 use emulate::dhcp::{DhcpConfig, RelayInfo};
 use emulate::dhcp6::Dhcp6Config;
+use session::plan::AddressRange;
+use std::net::IpAddr;
 use wire::Vlans;
 
 impl Resolver<'_> {
@@ -63,5 +65,43 @@ impl Resolver<'_> {
             check: dhcp.check,
             ask_for: dhcp.options.clone(),
         })
+    }
+
+    /// As many addresses as the port has DHCP clients, which no host has: placeholders for the leases' addresses.
+    ///
+    /// They are of IPv6 if the servers are, or if there are no others.
+    pub(crate) fn places_of_leases(
+        &mut self,
+        path: &str,
+        port: usize,
+        server_v6: bool,
+    ) -> Option<Vec<AddressRange>> {
+        let plan = &self.ports[port];
+        let clients = |is_v6| plan.clients_with_addresses(ClientsBy::Lease, is_v6);
+        let (is_v6, pool) = match (clients(false), clients(true)) {
+            (_, Some(pool)) if server_v6 => (true, pool),
+            (Some(pool), _) if !server_v6 => (false, pool),
+            (None, Some(pool)) => (true, pool),
+            _ => {
+                let key = if server_v6 { "dhcpv6" } else { "dhcp" };
+                let reason =
+                    format!("port '{}' has no DHCP clients with such addresses; give it '{key}'", plan.name);
+                self.reading.fail(path, reason);
+                return None;
+            }
+        };
+        let ip = |number: u32| match is_v6 {
+            true => IpAddr::V6(u128::from(number).into()),
+            false => IpAddr::V4(number.into()),
+        };
+        if pool.vlans.differ() && pool.clients as usize > HOSTS_MAX {
+            let reason = format!(
+                "{} clients, each in its own VLANs and so a host of the entry; at most {HOSTS_MAX} are possible: use several ports, or streams",
+                units::count(pool.clients.into())
+            );
+            self.reading.fail(path, reason);
+            return None;
+        }
+        Some(vec![AddressRange { first: ip(1), last: ip(pool.clients), weight: 1, host: 0 }])
     }
 }

@@ -2,7 +2,8 @@
 
 pub(crate) mod document;
 pub(crate) mod plan;
-pub(super) mod resolve;
+mod resolve;
+pub(super) mod sessions;
 
 use self::document::PppoeDoc;
 use self::plan::PppoePlan;

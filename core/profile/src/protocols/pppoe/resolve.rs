@@ -1,12 +1,15 @@
 //! PPPoE clients behind a port, and what streams in their sessions, or to their addresses, look like.
 
+use crate::document::session::SessionDoc;
 use crate::document::{PppoeAuthenticationDoc, PppoeDoc, StreamDoc};
-use crate::plan::{ClientsBy, PppoePlan};
+use crate::plan::PppoePlan;
 use crate::protocols::clients::client_keys;
 use crate::resolve::Resolver;
 use crate::resolve::packet::Draft;
 use crate::resolve::stream::PortName;
 use emulate::pppoe::{PppoeConfig, PppoeMethod};
+use session::plan::AddressRange;
+use std::net::IpAddr;
 use units::Nanos;
 use wire::Header;
 use wire::Vlans;
@@ -68,11 +71,6 @@ impl Resolver<'_> {
         })
     }
 
-    /// Whether a stream is sent by the PPPoE clients of its port.
-    pub(crate) fn is_from_sessions(&self, stream: &StreamDoc, from: usize) -> bool {
-        stream.from_host.as_deref() == Some(NAME) && self.ports[from].pppoe.is_some()
-    }
-
     /// Whether a stream goes to the PPPoE clients of the port it arrives at.
     pub(crate) fn is_to_sessions(&mut self, path: &str, stream: &StreamDoc, to: Option<PortName>) -> bool {
         let Some(PortName::Sound(port)) = to else { return false };
@@ -90,6 +88,42 @@ impl Resolver<'_> {
             self.reading.fail(path, reason);
         }
         true
+    }
+
+    /// As many addresses as the port has PPPoE clients, which no host has: placeholders for the sessions' addresses.
+    /// All are IPv4.
+    pub(crate) fn places_of_sessions(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        port: usize,
+        server_v6: bool,
+    ) -> Option<Vec<AddressRange>> {
+        let plan = &self.ports[port];
+        let client = doc.client.as_ref();
+        let wrong = match &plan.pppoe {
+            None => ("addresses", format!("port '{}' has no PPPoE clients; give it 'pppoe'", plan.name)),
+            Some(_) if server_v6 => {
+                ("addresses", "PPPoE clients have IPv4 addresses, and these servers IPv6 ones".to_owned())
+            }
+            Some(_) if client.is_some_and(|client| client.mac.is_some()) => {
+                ("mac", "PPPoE clients send to their access concentrators; leave it out".to_owned())
+            }
+            Some(_) if doc.vlan.is_some() || client.is_some_and(|client| client.vlan.is_some()) => (
+                "vlan",
+                "PPPoE clients are in the VLANs of their port; give 'vlan' to the server alone".to_owned(),
+            ),
+            Some(pppoe) => {
+                let ip = |number: u32| IpAddr::V4(number.into());
+                let (first, last) = (ip(1), ip(pppoe.config.pool.clients));
+                return Some(vec![AddressRange { first, last, weight: 1, host: 0 }]);
+            }
+        };
+        let (key, reason) = wrong;
+        let own = format!("{path}.client.{key}");
+        let at = if self.reading.has(&own) { own } else { format!("{path}.{key}") };
+        self.reading.fail(at, reason);
+        None
     }
 
     /// Puts the headers of PPPoE and PPP that its author left out before what clients send.
@@ -133,14 +167,6 @@ impl Resolver<'_> {
         if let Some(field) = header.protocol.field("dst") {
             header.put(field, 0);
         }
-    }
-}
-
-/// Owner of a field that a stream must leave to its clients.
-pub(crate) fn whose(by: ClientsBy) -> &'static str {
-    match by {
-        ClientsBy::Dhcp => "DHCP",
-        ClientsBy::Pppoe => "PPPoE",
     }
 }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Maximum number of hosts of one end of an entry: each has a separate row in the result.
-pub(super) const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 
 /// Hosts that may play an end, as far as its addresses are theirs.
 struct Candidates {

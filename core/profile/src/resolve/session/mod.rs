@@ -28,6 +28,7 @@ use crate::document::vary::OrderDoc;
 use crate::plan::{ClientsBy, SessionEntry};
 use app::{Apps, Surroundings};
 pub(in crate::resolve) use app::{BOTH_WAYS, has_alternative};
+pub(crate) use host::MOST as HOSTS_MAX;
 use pool::{Ends, Pools};
 use session::pairs_in_step;
 use session::plan::{
@@ -102,7 +103,7 @@ impl Resolver<'_> {
         let tls = self.tls(path, doc, &surroundings);
         let hosts = pools.as_ref().map(|pools| (&pools.client_hosts[..], &pools.server_hosts[..]));
         let hosts = hosts.unwrap_or((&[0], &[0]));
-        let in_sessions = pools.as_ref().is_some_and(|pools| pools.leased == Some(ClientsBy::Pppoe));
+        let in_sessions = pools.as_ref().is_some_and(|pools| pools.leased == Some(ClientsBy::Session));
         let pppoe = ends_known.client.filter(|_| in_sessions);
         let pppoe = pppoe.and_then(|port| self.ports[port].pppoe.as_ref()).map(|plan| plan.config.clone());
         let mut side = |whose, port: Option<usize>, hosts| {

@@ -1,13 +1,12 @@
 //! Where clients and servers are: their ports, addresses, and how the ones send to the others.
 
 use super::Whose;
-use super::host::MOST;
 use super::tunnel::EndTunnels;
 use crate::document::quantity::{EndAddresses, Mac};
 use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::{AddressText, EndText};
 use crate::plan::{Address, ClientsBy, HopBy, HostPlan, SessionHop};
-use crate::protocols::whose as whose_clients;
+use crate::protocols::KEYS_IN_WORDS;
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
 use session::plan::{AddressRange, SideTunnel};
@@ -42,7 +41,7 @@ pub(super) struct Pools {
     pub(super) client_hosts: Vec<usize>,
     /// Indices of the hosts that emulated servers are.
     pub(super) server_hosts: Vec<usize>,
-    /// Kind of clients that the addresses are placeholders for, if they are the port's DHCP or PPPoE clients.
+    /// Kind of clients that the addresses are placeholders for, if they are clients of the port.
     pub(super) leased: Option<ClientsBy>,
     pub(super) hops: Vec<SessionHop>,
 }
@@ -159,15 +158,14 @@ impl Resolver<'_> {
             return None;
         }
         let leased = match given {
-            Some(AddressesDoc::One(EndAddresses(EndText::Dhcp))) => Some(ClientsBy::Dhcp),
-            Some(AddressesDoc::One(EndAddresses(EndText::Pppoe))) => Some(ClientsBy::Pppoe),
+            Some(AddressesDoc::One(EndAddresses(EndText::Clients(by)))) => Some(*by),
             _ => None,
         };
         let server_v6 =
             doc.server.as_ref().and_then(|server| server.addresses.as_ref()).is_some_and(begins_v6);
         let clients = match ends.client.zip(leased) {
-            Some((port, ClientsBy::Dhcp)) => self.places_of_leases(&client_path, port, server_v6),
-            Some((port, ClientsBy::Pppoe)) => self.places_of_sessions(path, doc, port, server_v6),
+            Some((port, ClientsBy::Lease)) => self.places_of_leases(&client_path, port, server_v6),
+            Some((port, ClientsBy::Session)) => self.places_of_sessions(path, doc, port, server_v6),
             None => given.map(|given| self.ranges(&client_path, given)),
         };
         let servers = doc.server.as_ref().and_then(|server| server.addresses.as_ref());
@@ -178,7 +176,7 @@ impl Resolver<'_> {
         let client_names = doc.client.as_ref().and_then(|client| client.hosts.as_ref());
         let server_names = doc.server.as_ref().and_then(|server| server.hosts.as_ref());
         if let (Some(by), Some(_)) = (leased, client_names) {
-            let reason = format!("{} clients are hosts by themselves; remove 'hosts'", whose_clients(by));
+            let reason = format!("{} clients are hosts by themselves; remove 'hosts'", by.protocol());
             self.reading.fail(format!("{path}.client.hosts"), reason);
             return None;
         }
@@ -187,7 +185,7 @@ impl Resolver<'_> {
         let (named_servers, servers) =
             self.session_hosts_by_name(Whose::Server, path, server_names, ends.server, servers)?;
         // They are no hosts: the port speaks for them.
-        let named_clients = if leased == Some(ClientsBy::Pppoe) { vec![0] } else { named_clients };
+        let named_clients = if leased == Some(ClientsBy::Session) { vec![0] } else { named_clients };
         let v4 = self.family_of(&client_path, clients.as_deref(), servers.as_deref(), ends)?;
         let servers = match (servers, ends.server) {
             (Some(servers), _) => servers,
@@ -240,7 +238,7 @@ impl Resolver<'_> {
         }
         self.check_next_hops(path, doc, ends.client, &client_hosts);
         let mut hops = Vec::new();
-        let is_known = leased.is_none() || leased == Some(ClientsBy::Dhcp) && has_mac(doc);
+        let is_known = leased.is_none() || leased == Some(ClientsBy::Lease) && has_mac(doc);
         for (place, host) in client_hosts.iter().enumerate() {
             let Some(port) = ends.client.filter(|_| is_known && self.reading.errors.len() == said) else {
                 break;
@@ -257,85 +255,15 @@ impl Resolver<'_> {
         Some(Pools { clients, client_ports, servers, client_hosts, server_hosts, leased, hops })
     }
 
-    /// As many addresses as the port has DHCP clients, which no host has: placeholders for the leases' addresses.
-    ///
-    /// They are of IPv6 if the servers are, or if there are no others.
-    fn places_of_leases(&mut self, path: &str, port: usize, server_v6: bool) -> Option<Vec<AddressRange>> {
-        let plan = &self.ports[port];
-        let v6 = plan.dhcpv6.as_ref().map(|dhcp| &dhcp.config).filter(|config| config.address);
-        let v6 = v6.map(|config| (true, config.pool.clients, &config.pool.vlans));
-        let v4 = plan.dhcp.as_ref().map(|dhcp| (false, dhcp.config.pool.clients, &dhcp.config.pool.vlans));
-        let (is_v6, count, vlans) = match (v4, v6) {
-            (_, Some(clients)) if server_v6 => clients,
-            (Some(clients), _) if !server_v6 => clients,
-            (None, Some(clients)) => clients,
-            _ => {
-                let key = if server_v6 { "dhcpv6" } else { "dhcp" };
-                let reason =
-                    format!("port '{}' has no DHCP clients with such addresses; give it '{key}'", plan.name);
-                self.reading.fail(path, reason);
-                return None;
-            }
-        };
-        let ip = |number: u32| match is_v6 {
-            true => IpAddr::V6(u128::from(number).into()),
-            false => IpAddr::V4(number.into()),
-        };
-        if vlans.differ() && count as usize > MOST {
-            let reason = format!(
-                "{} clients, each in its own VLANs and so a host of the entry; at most {MOST} are possible: use several ports, or streams",
-                units::count(count.into())
-            );
-            self.reading.fail(path, reason);
-            return None;
-        }
-        Some(vec![AddressRange { first: ip(1), last: ip(count), weight: 1, host: 0 }])
-    }
-
-    /// As many addresses as the port has PPPoE clients, which no host has: placeholders for the sessions' addresses.
-    /// All are IPv4.
-    fn places_of_sessions(
-        &mut self,
-        path: &str,
-        doc: &SessionDoc,
-        port: usize,
-        server_v6: bool,
-    ) -> Option<Vec<AddressRange>> {
-        let plan = &self.ports[port];
-        let client = doc.client.as_ref();
-        let wrong = match &plan.pppoe {
-            None => ("addresses", format!("port '{}' has no PPPoE clients; give it 'pppoe'", plan.name)),
-            Some(_) if server_v6 => {
-                ("addresses", "PPPoE clients have IPv4 addresses, and these servers IPv6 ones".to_owned())
-            }
-            Some(_) if client.is_some_and(|client| client.mac.is_some()) => {
-                ("mac", "PPPoE clients send to their access concentrators; leave it out".to_owned())
-            }
-            Some(_) if doc.vlan.is_some() || client.is_some_and(|client| client.vlan.is_some()) => (
-                "vlan",
-                "PPPoE clients are in the VLANs of their port; give 'vlan' to the server alone".to_owned(),
-            ),
-            Some(pppoe) => {
-                let ip = |number: u32| IpAddr::V4(number.into());
-                let (first, last) = (ip(1), ip(pppoe.config.pool.clients));
-                return Some(vec![AddressRange { first, last, weight: 1, host: 0 }]);
-            }
-        };
-        let (key, reason) = wrong;
-        let own = format!("{path}.client.{key}");
-        let at = if self.reading.has(&own) { own } else { format!("{path}.{key}") };
-        self.reading.fail(at, reason);
-        None
-    }
-
     /// The ranges that are written, all of one family, none twice.
     pub(super) fn ranges(&mut self, path: &str, doc: &AddressesDoc) -> Vec<AddressRange> {
         let range =
             |text: AddressText, weight| AddressRange { first: text.first, last: text.last, weight, host: 0 };
         let each: Vec<(String, AddressRange)> = match doc {
             AddressesDoc::One(EndAddresses(EndText::Of(text))) => vec![(path.to_owned(), range(*text, 1))],
-            AddressesDoc::One(EndAddresses(EndText::Dhcp | EndText::Pppoe)) => {
-                let reason = "servers need addresses that are known; 'dhcp' and 'pppoe' are for clients";
+            AddressesDoc::One(EndAddresses(EndText::Clients(_))) => {
+                let reason =
+                    format!("servers need addresses that are known; {KEYS_IN_WORDS} are for clients");
                 self.reading.fail(path, reason);
                 Vec::new()
             }

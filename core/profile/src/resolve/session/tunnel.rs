@@ -9,6 +9,7 @@ use crate::document::quantity::EndAddresses;
 use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::EndText;
 use crate::plan::{Address, HopBy, HostPlan, SessionHop};
+use crate::protocols::CLIENTS_IN_WORDS;
 use crate::resolve::{Resolver, family};
 use session::plan::{AddressRange, SidePlan, SideTunnel};
 use std::net::IpAddr;
@@ -68,8 +69,9 @@ impl Resolver<'_> {
                 None if !has_hosts => {
                     self.reading.fail(&end_path, "an end in a tunnel needs 'addresses': those inside it");
                 }
-                Some(AddressesDoc::One(EndAddresses(EndText::Dhcp | EndText::Pppoe))) => {
-                    let reason = "DHCP and PPPoE clients are at the port itself, and these are in a tunnel";
+                Some(AddressesDoc::One(EndAddresses(EndText::Clients(_)))) => {
+                    let reason =
+                        format!("{CLIENTS_IN_WORDS} are at the port itself, and these are in a tunnel");
                     self.reading.fail(format!("{end_path}.addresses"), reason);
                 }
                 _ => {}

@@ -9,9 +9,12 @@ use emulate::PoolConfig;
 use emulate::dhcp::{ClientView, DhcpConfig, DhcpProtocol};
 use neighbour::Mac;
 use profile::plan::{ClientAddress, DhcpPlan, PortPlan};
-use result::{DhcpClientState, DhcpResult, PortResult, ProtocolStates};
+use result::{DhcpClientState, DhcpResult, LatencyResult, PortResult, ProtocolStates};
 use std::net::IpAddr;
 use units::{Nanos, count};
+
+/// A median time to a lease from which on a server's check of the address is likely: ISC dhcpd waits 1 s for its ping, dnsmasq 3 s.
+const CHECKED: Nanos = Nanos::from_millis(900);
 
 /// DHCP clients of a port.
 pub(super) type Clients = clients::Clients<DhcpProtocol>;
@@ -59,10 +62,22 @@ impl ClientProtocol for DhcpProtocol {
         complaints(clients)
     }
 
+    fn peers_note(row: &PortResult) -> Option<String> {
+        let why = "servers may ping a new address before they offer it (ISC dhcpd for 1 s, dnsmasq for 3 s)";
+        slow_leases("DHCP", row.dhcp.as_ref()?.bind_ns.as_ref()?, why)
+    }
+
     fn note(clients: &Clients) -> Option<String> {
         let lost = clients.machine.counts().lost;
         (lost > 0).then(|| format!("{} DHCP leases ended while traffic ran", count(lost)))
     }
+}
+
+/// A note on the median time to a lease, if it is long.
+pub(super) fn slow_leases(protocol: &str, bind: &LatencyResult, why: &str) -> Option<String> {
+    let median = bind.p50.filter(|ns| *ns >= CHECKED.0)?;
+    let waited_s = median as f64 / 1e9;
+    Some(format!("{protocol} clients waited {waited_s:.1} s for their leases (median); {why}"))
 }
 
 fn dhcp(clients: &Clients, commands: u64) -> DhcpResult {
@@ -181,4 +196,21 @@ fn nobody_bound(clients: &Clients) -> String {
         count(counts.offers),
         count(counts.requests)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_that_take_seconds_have_a_reason() {
+        let noted = |median| {
+            let bind = LatencyResult { p50: Some(median), ..LatencyResult::default() };
+            let dhcp = Some(DhcpResult { bind_ns: Some(bind), ..DhcpResult::default() });
+            DhcpProtocol::peers_note(&PortResult { dhcp, ..PortResult::default() })
+        };
+        let note = noted(3_300_000_000).unwrap();
+        assert!(note.contains("clients waited 3.3 s for their leases (median); servers may ping"), "{note}");
+        assert_eq!(noted(512_000), None);
+    }
 }

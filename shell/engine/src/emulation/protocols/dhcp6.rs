@@ -2,6 +2,7 @@
 //!
 //! Not here: the protocol (`emulate::dhcp6`).
 
+use super::dhcp::slow_leases;
 use crate::emulation::clients::{ClientProtocol, Clients};
 use crate::emulation::protocol::{Context, Listing};
 use crate::emulation::times::times;
@@ -238,6 +239,11 @@ impl ClientProtocol for Dhcp6Protocol {
 
     fn complaints(clients: &Clients6) -> Vec<String> {
         clients.all_complaints()
+    }
+
+    fn peers_note(row: &PortResult) -> Option<String> {
+        let why = "servers may be slow, or clients check their addresses first";
+        slow_leases("DHCPv6", row.dhcpv6.as_ref()?.bind_ns.as_ref()?, why)
     }
 
     fn note(clients: &Clients6) -> Option<String> {

@@ -13,6 +13,9 @@ use result::{
 };
 use units::Nanos;
 
+/// Interval of LLDPDUs (IEEE 802.1AB clause 9.2.5.5, lldpd's default); agents do not respond to new neighbours.
+const INTERVAL: Nanos = Nanos::from_secs(30);
+
 /// LLDP agents of a port.
 #[derive(Debug)]
 pub(super) struct Agents {
@@ -132,6 +135,19 @@ impl HostProtocol for Agents {
     fn report(&self, commands: u64, row: &mut PortResult) {
         row.lldp = Some(self.row(commands));
     }
+
+    fn peers_note(&self, row: &PortResult, lasted: Nanos) -> Option<String> {
+        peers_note(row.lldp.as_ref()?, lasted)
+    }
+}
+
+fn peers_note(row: &LldpResult, lasted: Nanos) -> Option<String> {
+    (row.rx_frames == 0 && lasted < INTERVAL).then(|| {
+        format!(
+            "no LLDP neighbour within {lasted}; most agents send every {INTERVAL} and do not respond to new neighbours: run \
+             for longer"
+        )
+    })
 }
 
 /// A neighbour as it is known at `now`.
@@ -169,4 +185,19 @@ fn row(neighbour: &LldpNeighbour, now: Nanos) -> LldpNeighbourResult {
 fn names(bits: u16) -> Vec<String> {
     let set = CAPABILITIES.iter().enumerate().filter(|(bit, _)| bits >> bit & 1 != 0);
     set.map(|(_, name)| (*name).to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silent_agents_may_not_have_sent_yet() {
+        let noted = |rx_frames, seconds| {
+            peers_note(&LldpResult { rx_frames, ..LldpResult::default() }, Nanos::from_secs(seconds))
+        };
+        let note = noted(0, 4).unwrap();
+        assert!(note.starts_with("no LLDP neighbour within 4s; most agents send every 30s"), "{note}");
+        assert_eq!((noted(1, 4), noted(0, 30)), (None, None));
+    }
 }
