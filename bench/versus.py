@@ -16,6 +16,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import demo  # noqa: E402
 import machine  # noqa: E402
 from cases import callgrind  # noqa: E402
 from generators import EAGRE, RUN, eagre  # noqa: E402
@@ -36,16 +37,19 @@ ROWS = {
     "p20": (["p20"], "P20, `integrity: full`, 128 B"),
 }
 
+# Rows with other figures, in a table each.
+TABLES = {"demo": demo.compared}
+
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("base", help="the commit to compare with, or the program itself")
-    parser.add_argument("row", nargs="*", help=f"only these: {' '.join(ROWS)}")
+    parser.add_argument("row", nargs="*", help=f"only these: {' '.join([*ROWS, *TABLES])}")
     parser.add_argument("--rounds", type=int, default=5, help="windows of each build")
     parser.add_argument("--seconds", type=float, default=1, help="length of a window")
     chosen = parser.parse_args()
-    if unknown := [row for row in chosen.row if row not in ROWS]:
-        parser.error(f"no such row: {', '.join(unknown)}; there are {' '.join(ROWS)}")
+    if unknown := [row for row in chosen.row if row not in ROWS | TABLES]:
+        parser.error(f"no such row: {', '.join(unknown)}; there are {' '.join([*ROWS, *TABLES])}")
     return chosen
 
 
@@ -122,13 +126,25 @@ def main():
         sys.exit(f"bench: {EAGRE} is not there; run 'make build' first")
     base = built(chosen.base)
     RUN.mkdir(mode=0o755, exist_ok=True)
-    heads = ["", "base, Mpps", "this, Mpps", "ratio", "of each pair", "base, instructions", "this, instructions", "ratio"]
-    for cells in (heads, ["---"] * len(heads)):
-        print("| " + " | ".join(cells) + " |")
-    waiting = {program: per_call(program) for program in (base, EAGRE)}
-    for row in chosen.row or ROWS:
-        print("| " + " | ".join(compared(base, row, chosen.rounds, chosen.seconds, waiting)) + " |", flush=True)
-    print(f"\nMpps are per CPU-second of the workers; {chosen.rounds} windows of {chosen.seconds} s each, in turn; load {machine.load()}.")
+    rows = chosen.row or [*ROWS, *TABLES]
+    if packets := [row for row in rows if row in ROWS]:
+        heads = ["", "base, Mpps", "this, Mpps", "ratio", "of each pair", "base, instructions", "this, instructions", "ratio"]
+        show(heads, ["---"] * len(heads))
+        waiting = {program: per_call(program) for program in (base, EAGRE)}
+        for row in packets:
+            show(compared(base, row, chosen.rounds, chosen.seconds, waiting))
+        print(f"\nMpps are per CPU-second of the workers; {chosen.rounds} windows of {chosen.seconds} s each, in turn; load {machine.load()}.")
+    for row in rows:
+        if row in TABLES:
+            print()
+            show(*TABLES[row](base, EAGRE, chosen.rounds))
+            print(f"\n{chosen.rounds} runs of each, in turn; load {machine.load()}.")
+
+
+def show(*lines):
+    """Lines of a table."""
+    for cells in lines:
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":
