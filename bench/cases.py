@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import demo as demos
 import machine
 import packets
 from generators import COMMANDS, EAGRE, PROFILES, RUN, SHARE_MIN, Flood, Testpmd, eagre
@@ -493,29 +494,10 @@ def integrity(bench):
 
 def demo(bench):
     """P17: `eagre demo` by an ordinary user: how soon, and in how much memory."""
-    stated, at_most, megabytes = [], [], []
-    with tempfile.TemporaryDirectory() as home:
-        os.chmod(home, 0o755)
-        binary = shutil.copy(EAGRE, home)
-        command = [binary, "demo", "--json", "-"]
+    with demos.copies(EAGRE) as (command,):
         COMMANDS.note("P17", ["eagre", *command[1:]])
-        for _ in range(bench.rounds):
-            begin = time.time()
-            process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, user=65534, group=65534, extra_groups=[], cwd="/",
-                env={"PATH": os.environ["PATH"], "HOME": home},
-            )  # fmt: skip
-            document = process.stdout.read()
-            _, status, usage = os.wait4(process.pid, 0)
-            end = time.time()
-            process.returncode = os.waitstatus_to_exitcode(status)
-            process.stdout.close()
-            if process.returncode != 0:
-                raise CouldNotRun(f"eagre demo as an ordinary user: exit {process.returncode}")
-            document = json.loads(document)
-            stated.append(datetime.fromisoformat(document["started"]).timestamp() - begin)
-            at_most.append(end - begin - document["duration_s"])
-            megabytes.append(usage.ru_maxrss / 1024)
+        runs = [demos.run(command) for _ in range(bench.rounds)]
+    stated, at_most, megabytes = ([getattr(run, name) for run in runs] for name in ("started_s", "around_s", "megabytes"))
     spread = lambda values, digits: f"{min(values):.{digits}f}–{max(values):.{digits}f}"
     soon, memory = statistics.median(stated), statistics.median(megabytes)
     bound = statistics.median(at_most)

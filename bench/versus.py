@@ -19,6 +19,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import demo  # noqa: E402
 import machine  # noqa: E402
 import sessions  # noqa: E402
 from cases import callgrind, changed  # noqa: E402
@@ -35,10 +36,6 @@ class Row:
     flags: tuple = ()
     counts: str = ""
     changes: tuple = ()
-
-
-# Rows of memory and time.
-GROWTH = "growth"
 
 
 def at_a_time(sessions):
@@ -73,12 +70,12 @@ ROWS = {
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("base", help="the commit to compare with, or the program itself")
-    parser.add_argument("row", nargs="*", help=f"only these: {' '.join((*ROWS, GROWTH))}")
+    parser.add_argument("row", nargs="*", help=f"only these: {' '.join([*ROWS, *TABLES])}")
     parser.add_argument("--rounds", type=int, default=5, help="windows of each build")
     parser.add_argument("--seconds", type=float, default=1, help="length of a window")
     chosen = parser.parse_args()
-    if unknown := [row for row in chosen.row if row not in (*ROWS, GROWTH)]:
-        parser.error(f"no such row: {', '.join(unknown)}; there are {' '.join((*ROWS, GROWTH))}")
+    if unknown := [row for row in chosen.row if row not in ROWS | TABLES]:
+        parser.error(f"no such row: {', '.join(unknown)}; there are {' '.join([*ROWS, *TABLES])}")
     return chosen
 
 
@@ -170,7 +167,7 @@ def used(program, *words, out=subprocess.DEVNULL):
     return usage.ru_maxrss * 1024 / 1e6, usage.ru_utime + usage.ru_stime, time.monotonic() - began
 
 
-def growth(base, rounds):
+def growth(base, this, rounds):
     """Lines of what many streams take: memory, the result's length, processor time beside the workers', and how long a check takes."""
     entries, result = RUN / "entries.yaml", RUN / "many.json"
     head = "ports: {a: {device: 'ring:a', ip: 198.18.0.1/24}, b: {device: 'ring:b', ip: 198.18.0.2/24}}\nstreams:\n"
@@ -179,7 +176,7 @@ def growth(base, rounds):
     run = ("run", PROFILES / f"p5-{MANY}.yaml", "--rate", "1pps", "--duration", "5s", "--json", result)
     figures = []
     for _ in range(rounds):
-        for program in (base, EAGRE):
+        for program in (base, this):
             checked, (most, spent, _) = used(program, "check", entries), used(program, *run)
             document = json.loads(result.read_bytes())
             workers = sum(worker["cpu_s"] for worker in document["workers"])
@@ -189,13 +186,14 @@ def growth(base, rounds):
         f"{MANY:,} streams: resident, MB", f"{MANY:,} streams: result, MB", f"{MANY:,} streams: processor time of 5 s beside the workers', s",
         f"`check` of {ENTRIES:,} entries: resident, MB", f"`check` of {ENTRIES:,} entries: time, s",
     )  # fmt: skip
+    yield ["", "base", "this", "base ÷ this"]
+    yield ["---"] * 4
     for name, before, after in zip(names, old, new, strict=True):
         yield [name, f"{before:.3g}", f"{after:.3g}", f"{before / after:.2f}×"]
 
 
-def table(*lines):
-    for cells in lines:
-        print("| " + " | ".join(cells) + " |", flush=True)
+# Rows with other figures, in a table each.
+TABLES = {"growth": growth, "demo": demo.compared}
 
 
 def main():
@@ -206,20 +204,27 @@ def main():
         sys.exit(f"bench: {EAGRE} is not there; run 'make build' first")
     base = built(chosen.base)
     RUN.mkdir(mode=0o755, exist_ok=True)
-    rows = [name for name in chosen.row or (*ROWS, GROWTH) if name != GROWTH]
-    waiting = {}
-    if any(not ROWS[name].counts for name in rows):
-        waiting = {program: per_call(program) for program in (base, EAGRE)}
-    heads = ["", "base", "this", "ratio", "of each pair", "base, instructions", "this, instructions", "ratio"]
-    if rows:
-        table(heads, ["---"] * len(heads))
-    for name in rows:
-        table(compared(base, name, chosen.rounds, chosen.seconds, waiting))
-    if rows:
-        print(f"\nMillions per CPU-second of the workers; {chosen.rounds} windows of {chosen.seconds} s each, in turn; load {machine.load()}.\n")
-    if GROWTH in (chosen.row or (GROWTH,)):
-        heads = ["", "base", "this", "base ÷ this"]
-        table(heads, ["---"] * len(heads), *growth(base, min(chosen.rounds, 3)))
+    rows = chosen.row or [*ROWS, *TABLES]
+    if windows := [row for row in rows if row in ROWS]:
+        heads = ["", "base", "this", "ratio", "of each pair", "base, instructions", "this, instructions", "ratio"]
+        show(heads, ["---"] * len(heads))
+        waiting = {}
+        if any(not ROWS[row].counts for row in windows):
+            waiting = {program: per_call(program) for program in (base, EAGRE)}
+        for row in windows:
+            show(compared(base, row, chosen.rounds, chosen.seconds, waiting))
+        print(f"\nMillions per CPU-second of the workers; {chosen.rounds} windows of {chosen.seconds} s each, in turn; load {machine.load()}.")
+    for row in rows:
+        if row in TABLES:
+            print()
+            show(*TABLES[row](base, EAGRE, chosen.rounds))
+            print(f"\n{chosen.rounds} runs of each, in turn; load {machine.load()}.")
+
+
+def show(*lines):
+    """Lines of a table."""
+    for cells in lines:
+        print("| " + " | ".join(cells) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,21 @@ class Answer:
         return f"{self.status} {self.body[:400]!r}"
 
 
+def engines(process):
+    """The processes in which engines run that a process of Eagre has started, by number."""
+    found = set()
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        children = ""
+        # A thread or a process may have ended meanwhile.
+        with contextlib.suppress(OSError):
+            children = (task / "children").read_text()
+        for pid in children.split():
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/comm").read_text().strip() == "eagre-agent":
+                    found.add(int(pid))
+    return sorted(found)
+
+
 class Server:
     """A server in a folder of its own; `prefix` is a command that runs it."""
 
@@ -117,17 +132,7 @@ class Server:
 
     def agents(self):
         """The processes of its runs and campaigns, by number."""
-        found = set()
-        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
-            children = ""
-            # A thread or a process may have ended meanwhile.
-            with contextlib.suppress(OSError):
-                children = (task / "children").read_text()
-            for pid in children.split():
-                with contextlib.suppress(OSError):
-                    if Path(f"/proc/{pid}/comm").read_text().strip() == "eagre-agent":
-                        found.add(int(pid))
-        return sorted(found)
+        return engines(self.process)
 
     def ended(self, run, timeout=30):
         """A run once it has ended."""

@@ -1,15 +1,25 @@
 """The stop of a run on many machines, and commands to hosts' protocols: all carry them out at one instant."""
 
+import os
 import re
+import signal
+import threading
 import time
 
 import pytest
 from broker import newer, program
 from lab import wait_until
+from server import engines
 from test_fleet import Apart
 from test_fleet_rates import APART_S, BEFORE, FEW, RUNS, Agents, Arrivals, to_port
 
 LATE_NOTE = re.compile(r"^agent '(\w+)': the stop of [\d.]+ s took effect (\d+) ms later by its clock$")
+LATE_COMMANDS = {
+    "down": re.compile(r"^agent '(\w+)': the command 'down' of [\d.]+ s took effect (\d+) ms later by its clock$"),
+    "rate": re.compile(r"^agent '(\w+)': the rate change of [\d.]+ s took effect (\d+) ms later by its clock$"),
+}
+# How late a machine is made, s, at least.
+LATE_S = 0.3
 # Protocol number of VRRP.
 VRRP = 112
 # Least time between a request and its instant, s: 200 ms, less what clocks of packets and of requests may differ by.
@@ -82,18 +92,25 @@ def test_two_machines_stop_at_one_instant(lab):
     assert abs(ends[1] - ends[0]) < APART_S + error_s, (ends, error_s)
 
 
-def test_two_machines_change_protocols_at_one_instant(lab):
-    """Virtual routers of both resign: an advertisement of priority 0 leaves at each."""
-    apart = Apart(lab)
-    server, ports = apart.begin("--clock-offset=100000000"), apart.ports()
+def virtual_routers(apart, server):
+    """A run with a virtual router on each machine; the path of its protocols, and what waits until both are Active."""
+    ports = apart.ports()
     for number, name in enumerate(["west", "east"]):
         ports[name]["vrrp"] = {"routers": [{"vrid": 20 + number, "addresses": [f"10.0.{number}.9"], "priority": 200}]}
     run = server.start(profile=apart.profile("100pps", "60s") | {"ports": ports})
     server.sends(run, 10)
-    url, apart_s = f"/api/v1/runs/{run['id']}/protocols", []
+    url = f"/api/v1/runs/{run['id']}/protocols"
     are_active = lambda: [one["router"]["state"] for one in server.get(url)["vrrp"]] == ["active"] * 2  # noqa: E731
+    return run, url, lambda: wait_until(are_active, "both virtual routers to be Active", 30)
+
+
+def test_two_machines_change_protocols_at_one_instant(lab):
+    """Virtual routers of both resign: an advertisement of priority 0 leaves at each."""
+    apart = Apart(lab)
+    server, apart_s = apart.begin("--clock-offset=100000000"), []
+    run, url, wait_for_both = virtual_routers(apart, server)
     for _ in range(RUNS):
-        wait_until(are_active, "both virtual routers to be Active", 30)
+        wait_for_both()
         resigns = [Arrivals(apart.router.router, f"r{side}", lambda frame: frame[23] == VRRP and frame[36] == 0) for side in (0, 1)]
         try:
             asked = time.time()
@@ -115,3 +132,31 @@ def test_two_machines_change_protocols_at_one_instant(lab):
     assert server.ask("POST", url, {"action": "down", "port": "west"}).json() == {"changed": 1}
     assert server.ask("POST", url, {"action": "withdraw"}).status == 409
     assert stopped(server, run)["interrupted"]
+
+
+def test_a_machine_that_gets_a_command_late_is_named(lab):
+    """Its engine stands still while a command to protocols and a change of rates come: notes have the machine, and by how much it was late."""
+    apart = Apart(lab)
+    server = apart.begin()
+    run, url, wait_for_both = virtual_routers(apart, server)
+    wait_for_both()
+    (engine,), replies = engines(apart.agents["a2"]), {}
+    requests = {"down": (url, {"action": "down"}), "rate": (f"/api/v1/runs/{run['id']}/rate", {"rate": "200pps"})}
+
+    def ask(name):
+        replies[name] = server.ask("POST", *requests[name])
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in requests]
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        [thread.start() for thread in threads]
+        time.sleep(LATE_S + 0.5)
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    [thread.join(30) for thread in threads]
+    assert replies["down"].json() == {"changed": 2} and replies["rate"].status == 200, replies
+    notes = stopped(server, run)["verdict"]["notes"]
+    by = {name: {found[1]: int(found[2]) for note in notes if (found := pattern.match(note))} for name, pattern in LATE_COMMANDS.items()}
+    assert all(LATE_S * 1e3 < by[name]["a2"] < 5_000 for name in requests), (by, notes)
+    # The other machine was in time, unless something else kept it.
+    assert all(late.get("a1", 0) < LATE_S * 1e3 for late in by.values()), notes

@@ -7,11 +7,15 @@
 //! Not here: times of groups whose streams arrive at several machines, which follow from histograms: `engine` adds those up.
 
 mod rates;
+mod rows;
+
+pub use rows::Rows;
 
 use crate::{
     AgentResult, HoldsResult, IntervalDocument, Named, PortResult, ResultDocument, SessionResult,
     StreamResult, TotalDocument, Verdict,
 };
+use rows::of_names;
 
 /// Ports, streams and sessions of the parts of a run, by index of the part.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,7 +43,17 @@ const ALL_THERE: &str = "run again once all machines of the run are there";
 impl Shares {
     /// The totals of all parts.
     pub fn total(&self, parts: &[&TotalDocument], times: Option<&GroupTimes>) -> TotalDocument {
-        let streams = self.streams(&each(parts, |part| &part.streams), true);
+        self.total_of(parts, &of_names(each(parts, |part| &part.streams)), times)
+    }
+
+    /// The same with rows of streams that are not in these documents.
+    pub fn total_of(
+        &self,
+        parts: &[&TotalDocument],
+        rows: &impl Rows,
+        times: Option<&GroupTimes>,
+    ) -> TotalDocument {
+        let streams = self.streams(rows, true);
         TotalDocument {
             // Refused in a run of several parts.
             cleared: None,
@@ -54,6 +68,19 @@ impl Shares {
     pub fn interval(
         &self,
         parts: &[Option<&IntervalDocument>],
+        times: Option<&GroupTimes>,
+    ) -> IntervalDocument {
+        let there = parts.iter().map(|part| part.map(|part| &part.streams));
+        let empty = Named::new();
+        let rows: Vec<&Named<StreamResult>> = there.map(|rows| rows.unwrap_or(&empty)).collect();
+        self.interval_of(parts, &of_names(rows), times)
+    }
+
+    /// The same with rows of streams that are not in these documents.
+    pub fn interval_of(
+        &self,
+        parts: &[Option<&IntervalDocument>],
+        rows: &impl Rows,
         times: Option<&GroupTimes>,
     ) -> IntervalDocument {
         let there: Vec<&IntervalDocument> = parts.iter().copied().flatten().collect();
@@ -72,7 +99,7 @@ impl Shares {
                 .collect(),
             late: late.map(|(name, _)| name.clone()).collect(),
             ports: self.ports(&each(&all, |part| &part.ports)),
-            streams: self.streams(&each(&all, |part| &part.streams), false),
+            streams: self.streams(rows, false),
             all_streams: (!sums.is_empty()).then(|| sum(&sums, None, None)),
             groups: self.groups(&each(&all, |part| &part.groups), None, times),
             sessions: self.sessions(&each(&all, |part| &part.sessions)),
@@ -87,7 +114,7 @@ impl Shares {
         agents: Vec<AgentResult>,
     ) -> ResultDocument {
         let first = parts.first().map(|part| (*part).clone()).unwrap_or_default();
-        let streams = self.streams(&each(parts, |part| &part.streams), true);
+        let streams = self.streams(&of_names(each(parts, |part| &part.streams)), true);
         let named = || self.parts.iter().zip(parts);
         let failure = named().find_map(|(name, part)| Some(of(name, part.failure.as_ref()?)));
         let mut merged = ResultDocument {
@@ -117,21 +144,6 @@ impl Shares {
         let row =
             |(name, part): (&String, &usize)| Some((name.clone(), parts.get(*part)?.get(name)?.clone()));
         self.ports.iter().filter_map(row).collect()
-    }
-
-    fn streams(&self, parts: &[&Named<StreamResult>], final_counts: bool) -> Named<StreamResult> {
-        let row = |(name, (from, to)): (&String, &(usize, Option<usize>))| {
-            let of = |part: usize| parts.get(part).and_then(|rows| rows.get(name));
-            // A stream to nowhere is received wherever it arrives.
-            let arrived = |part: &usize| of(*part).is_some_and(|row| row.rx.unwrap_or(0) > 0);
-            let to = to.or_else(|| (0..parts.len()).find(arrived)).unwrap_or(*from);
-            let (sent, arrived) = (of(*from), of(to));
-            if to == *from {
-                return Some((name.clone(), sent?.clone()));
-            }
-            (sent.is_some() || arrived.is_some()).then(|| (name.clone(), stream(sent, arrived, final_counts)))
-        };
-        self.streams.iter().filter_map(row).collect()
     }
 
     fn sessions(&self, parts: &[&Named<SessionResult>]) -> Named<SessionResult> {
@@ -316,29 +328,6 @@ fn each<'a, D, T>(parts: &[&'a D], get: fn(&'a D) -> &'a T) -> Vec<&'a T> {
 /// A reason with the machine that it is of.
 fn of(name: &str, reason: &str) -> String {
     format!("{name}: {reason}")
-}
-
-/// A stream from what its sender and its receiver have.
-fn stream(sent: Option<&StreamResult>, arrived: Option<&StreamResult>, final_counts: bool) -> StreamResult {
-    let nothing = StreamResult::default();
-    let (sent, arrived) = (sent.unwrap_or(&nothing), arrived.unwrap_or(&nothing));
-    // Duplicates of packets without a signature can't be told from packets.
-    let hides_losses = arrived.duplicates.is_none() && arrived.rx.is_some_and(|rx| rx > sent.tx);
-    let rx = arrived.rx.filter(|_| final_counts && !hides_losses);
-    let lost = rx.map(|rx| sent.tx.saturating_sub(rx));
-    StreamResult {
-        requested_pps: sent.requested_pps,
-        added_s: sent.added_s,
-        removed_s: sent.removed_s,
-        offered_pps: sent.offered_pps,
-        tx: sent.tx,
-        tx_bytes: sent.tx_bytes,
-        pacing_ns: sent.pacing_ns.clone(),
-        replay: sent.replay.clone(),
-        lost,
-        loss_ratio: lost.map(|lost| if sent.tx == 0 { 0.0 } else { lost as f64 / sent.tx as f64 }),
-        ..arrived.clone()
-    }
 }
 
 /// Rows of one group in several parts. `sent`: of final counts, the packets of streams whose arrivals count, if known.

@@ -15,13 +15,15 @@ mod live;
 use crate::child::Process;
 use crate::clocks::Comparison;
 use crate::control::{Control, Inbox, Request, Requests, Wanted, channel};
+use crate::full::FullView;
 use crate::instant;
 use crate::joint::Joint;
-use crate::loss::{Loss, still};
+use crate::loss::{Loss, Snapshot, still};
 use crate::lost::Lost;
 use crate::message::{Batch, Clock, End, Full, Order, Refusal, RunEnd, ToAgent};
 use crate::part::{FromPart, Peers, PortCard};
 use crate::process::{Attendant, Line, run_on};
+use crate::rows::{RowsMessage, Table, Tables};
 use crate::share::Columns;
 use crate::turns::{Turn, Turns};
 use ::clocks::Shortest;
@@ -99,7 +101,6 @@ pub(crate) enum FromMember {
     Compared(Comparison),
     Starts(Clock, Line),
     NeighboursSilent(String, Vec<IpAddr>),
-    Full(Box<Full>),
     Batch(Box<Batch>),
     Part(FromPart),
     /// How it ended, and the comparison of its clock after that.
@@ -181,9 +182,8 @@ impl Attendant for Ear {
 
     fn live(&mut self, _: Live) {}
 
-    fn full(&mut self, full: Full) {
-        self.say(FromMember::Full(Box::new(full)));
-    }
+    // Those of a part have another form.
+    fn full(&mut self, _: FullView) {}
 
     fn neighbours_silent(&mut self, port: &str, neighbours: &[IpAddr]) {
         self.say(FromMember::NeighboursSilent(port.to_owned(), neighbours.to_vec()));
@@ -213,7 +213,7 @@ struct Part {
     title: String,
     version: String,
     ports: Vec<usize>,
-    columns: Columns,
+    columns: Arc<Columns>,
     control: Option<Control>,
     compared: Option<Comparison>,
     compared_after: Option<Comparison>,
@@ -223,7 +223,7 @@ struct Part {
     late_ns: Option<u64>,
     sent: Option<Vec<u64>>,
     live: Option<(Live, RawRow)>,
-    full: Option<Full>,
+    full: Option<Arc<Snapshot>>,
     batch: Option<Batch>,
     intervals: VecDeque<(IntervalDocument, RawTimes)>,
     ended: Option<Result<End, Lost>>,
@@ -234,7 +234,7 @@ struct Part {
 /// All parts of a run.
 struct Group<'a> {
     plan: &'a Plan,
-    shares: Shares,
+    shares: Arc<Shares>,
     parts: Vec<Part>,
     turns: Arc<Turns>,
     joint: Vec<Joint>,
@@ -257,19 +257,28 @@ struct Group<'a> {
 
 impl<'a> Group<'a> {
     fn new(members: &[Member], plan: &'a Plan) -> Self {
-        let part = |member: &Member| Part {
+        let part = |(member, columns): (&Member, Columns)| Part {
             agent: member.agent.clone(),
             machine: member.machine.clone(),
             title: member.title(),
             version: member.version.clone(),
             ports: member.ports.clone(),
-            columns: Columns::of(plan, &member.ports),
+            columns: Arc::new(columns),
             ..Part::default()
         };
-        let parts: Vec<Part> = members.iter().map(part).collect();
+        let mut owners = vec![0; plan.ports.len()];
+        for (index, member) in members.iter().enumerate() {
+            for port in &member.ports {
+                if let Some(owner) = owners.get_mut(*port) {
+                    *owner = index;
+                }
+            }
+        }
+        let columns = Columns::of_all(plan, &owners, members.len());
+        let parts: Vec<Part> = members.iter().zip(columns).map(part).collect();
         Self {
             plan,
-            shares: shares(plan, &parts),
+            shares: Arc::new(shares(plan, &parts, &owners)),
             parts,
             turns: Arc::default(),
             joint: Vec::new(),
@@ -308,10 +317,6 @@ impl<'a> Group<'a> {
             FromMember::Compared(comparison) => part.compared = Some(comparison),
             FromMember::Starts(clock, line) => part.clock = Some((clock, line)),
             FromMember::NeighboursSilent(port, neighbours) => attendant.neighbours_silent(&port, &neighbours),
-            FromMember::Full(full) => {
-                part.full = Some(*full);
-                self.publish_full(attendant);
-            }
             FromMember::Batch(batch) => {
                 part.batch = Some(*batch);
                 self.publish_batch(attendant);
@@ -342,9 +347,25 @@ impl<'a> Group<'a> {
                 part.live = Some((*live, *raw));
                 self.publish_live(attendant);
             }
+            FromPart::Full(full, rows) => self.take_full(index, *full, *rows, attendant),
             FromPart::Interval(interval, raw) => {
                 part.intervals.push_back((*interval, *raw));
                 self.flush(false, attendant);
+            }
+        }
+    }
+
+    /// Keeps a part's snapshot, if it has one row for each of its streams.
+    fn take_full(&mut self, index: usize, full: Full, rows: RowsMessage, attendant: &mut dyn Attendant) {
+        let Some(part) = self.parts.get_mut(index) else { return };
+        match rows.tables(part.columns.streams.len()) {
+            Ok(rows) => {
+                part.full = Some(Arc::new(Snapshot { full, rows }));
+                self.publish_full(attendant);
+            }
+            Err(reason) => {
+                let reason = format!("the engine's process sent an invalid snapshot: {reason}");
+                part.control.iter().for_each(|control| control.give_up(&reason));
             }
         }
     }
@@ -387,8 +408,10 @@ impl<'a> Group<'a> {
         let Some(part) = self.parts.get_mut(index) else { return };
         let reason = named(&part.title, reason);
         attendant.machine_lost(part.agent.as_deref(), &reason);
-        part.loss = Some(Loss::new(reason, known, part.full.take(), part.batch.take()));
-        part.full = part.loss.as_ref().map(Loss::full);
+        let last = (part.full.as_deref(), part.batch.take());
+        let loss = Loss::new(reason, known, last, &part.columns, &self.shares.streams);
+        part.full = Some(loss.last());
+        part.loss = Some(loss);
         if let Some((live, raw)) = &mut part.live {
             still(live);
             *raw = RawRow::sum(std::iter::empty());
@@ -496,13 +519,15 @@ impl<'a> Group<'a> {
 
     /// Gives each part the number of packets of the others.
     fn tell_sent(&self) {
+        let mut all = vec![0u64; self.plan.streams.len()];
+        for sent in self.parts.iter().filter_map(|part| part.sent.as_ref()) {
+            all.iter_mut().zip(sent).for_each(|(sum, n)| *sum = sum.wrapping_add(*n));
+        }
         for (part, control) in self.active() {
-            let mut sum = vec![0u64; self.plan.streams.len()];
-            let others = self.parts.iter().filter(|other| other.title != part.title);
-            for sent in others.filter_map(|other| other.sent.as_ref()) {
-                sum.iter_mut().zip(sent).for_each(|(sum, n)| *sum += n);
-            }
-            drop(control.request(Command::OthersSent(sum)));
+            let mut others = all.clone();
+            let own = part.sent.iter().flatten();
+            others.iter_mut().zip(own).for_each(|(sum, n)| *sum = sum.wrapping_sub(*n));
+            drop(control.request(Command::OthersSent(others)));
         }
     }
 
@@ -563,7 +588,7 @@ impl<'a> Group<'a> {
     }
 
     fn publish_full(&mut self, attendant: &mut dyn Attendant) {
-        let Some(tick) = self.tick(|part| part.full.as_ref(), |full| full.at_s) else { return };
+        let Some(tick) = self.tick(|part| part.full.as_ref(), |last| last.full.at_s) else { return };
         if tick > self.full_tick && self.parts.iter().all(|part| part.full.is_some()) {
             self.full_tick = tick;
             attendant.full(self.full());
@@ -632,23 +657,15 @@ impl<'a> Group<'a> {
         }
     }
 
-    fn full(&self) -> Full {
-        let fulls: Vec<&Full> = self.parts.iter().filter_map(|part| part.full.as_ref()).collect();
-        let raw = || fulls.iter().filter_map(|full| full.raw.as_deref());
-        let intervals: Vec<Option<&IntervalDocument>> =
-            fulls.iter().map(|full| Some(&full.interval)).collect();
-        let totals: Vec<_> = fulls.iter().map(|full| &full.total).collect();
-        let total = self.shares.total(&totals, groups(raw().map(|(_, total)| total)).as_ref());
+    /// A snapshot of all parts, which is made for its first reader.
+    fn full(&self) -> FullView {
+        let last = |part: &Part| Some((part.columns.clone(), part.full.clone()?));
+        let parts: Vec<(Arc<Columns>, Arc<Snapshot>)> = self.parts.iter().filter_map(last).collect();
         let there = self.parts.iter().filter(|part| part.loss.is_none());
-        Full {
-            at_s: there.filter_map(|part| Some(part.full.as_ref()?.at_s)).fold(f64::MAX, f64::min),
-            interval: self.shares.interval(&intervals, groups(raw().map(|(rest, _)| rest)).as_ref()),
-            total,
-            workers: fulls.iter().flat_map(|full| full.workers.iter().copied()).collect(),
-            neighbours: fulls.iter().flat_map(|full| full.neighbours.iter().cloned()).collect(),
-            latency: RawRow::sum(fulls.iter().map(|full| &full.latency)),
-            raw: None,
-        }
+        let at_s = there.filter_map(|part| Some(part.full.as_ref()?.full.at_s)).fold(f64::MAX, f64::min);
+        let latency = RawRow::sum(parts.iter().map(|(_, last)| &last.full.latency));
+        let (shares, sum) = (self.shares.clone(), latency.clone());
+        FullView::new(at_s, latency, move || whole(&shares, &parts, at_s, sum))
     }
 
     /// The end of the run.
@@ -674,7 +691,7 @@ impl<'a> Group<'a> {
         let raw = || {
             parts().filter_map(|(part, end)| match (end, &part.loss) {
                 (Some(end), _) => end.raw.as_deref(),
-                (None, loss) => loss.as_ref().map(Loss::raw),
+                (None, loss) => loss.as_ref().and_then(Loss::raw),
             })
         };
         let left = |part: &Part| part.loss.as_ref().map(|loss| loss.result(&any.result));
@@ -735,6 +752,28 @@ fn named(title: &str, reason: String) -> String {
     if reason.contains(title) { reason } else { format!("{title}: {reason}") }
 }
 
+/// The snapshots of all parts as one.
+fn whole(shares: &Shares, parts: &[(Arc<Columns>, Arc<Snapshot>)], at_s: f64, latency: RawRow) -> Full {
+    let fulls = || parts.iter().map(|(_, last)| &last.full);
+    let raw = || fulls().filter_map(|full| full.raw.as_deref());
+    let intervals: Vec<Option<&IntervalDocument>> = fulls().map(|full| Some(&full.interval)).collect();
+    let totals: Vec<_> = fulls().map(|full| &full.total).collect();
+    let tables = |which: fn(&Snapshot) -> &Table| Tables {
+        parts: parts.iter().map(|(columns, last)| (&**columns, Some(which(last)))).collect(),
+    };
+    let times = groups(raw().map(|(rest, _)| rest));
+    let all_times = groups(raw().map(|(_, total)| total));
+    Full {
+        at_s,
+        interval: shares.interval_of(&intervals, &tables(|last| &last.rows[0]), times.as_ref()),
+        total: shares.total_of(&totals, &tables(|last| &last.rows[1]), all_times.as_ref()),
+        workers: fulls().flat_map(|full| full.workers.iter().copied()).collect(),
+        neighbours: fulls().flat_map(|full| full.neighbours.iter().cloned()).collect(),
+        latency,
+        raw: None,
+    }
+}
+
 /// Times of rows of groups whose streams arrive at several machines.
 fn groups<'a>(raw: impl Iterator<Item = &'a RawTimes>) -> Option<result::merge::GroupTimes> {
     RawTimes::sum(raw).map(|sum| sum.groups())
@@ -745,9 +784,9 @@ fn ticks(at_s: f64) -> i64 {
     (at_s / TICK_S).round() as i64
 }
 
-/// Ports, streams and sessions of each part.
-fn shares(plan: &Plan, parts: &[Part]) -> Shares {
-    let part = |port: usize| parts.iter().position(|part| part.ports.contains(&port)).unwrap_or(0);
+/// Ports, streams and sessions of each part; `owners` are the parts of ports.
+fn shares(plan: &Plan, parts: &[Part], owners: &[usize]) -> Shares {
+    let part = |port: usize| owners.get(port).copied().unwrap_or(0);
     let names = |members: &[u32]| {
         let names = members.iter().filter_map(|member| plan.streams.get(*member as usize));
         names.map(|stream| stream.name.clone()).collect::<Vec<_>>()

@@ -3,11 +3,22 @@
 //! Not here: whether the others continue (`group`), and which figures hold (`result::merge`).
 
 use crate::message::{Batch, Full};
+use crate::rows::{self, Table};
+use crate::share::Columns;
 use api::Live;
 use engine::{RawRow, RawTimes};
 use profile::Plan;
-use result::{IntervalDocument, LossResult, Named, ResultDocument, StreamResult, TotalDocument, Verdict};
+use result::{LossResult, Named, ResultDocument, StreamResult, TotalDocument, Verdict};
+use std::sync::Arc;
 use units::Nanos;
+
+/// The last counts of a machine, with their rows of streams.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    pub(crate) full: Full,
+    /// Rows of the interval, and since the start.
+    pub(crate) rows: [Table; 2],
+}
 
 /// The loss of a machine, and its last counts.
 #[derive(Debug)]
@@ -15,49 +26,65 @@ pub(crate) struct Loss {
     reason: String,
     /// When it was known, from the start of traffic on.
     known: Nanos,
-    /// Time of the last counts, s since traffic started.
-    at_s: f64,
+    /// The snapshot that it would send: nothing since the last one.
+    last: Arc<Snapshot>,
+    /// Totals with rows of streams by name.
     total: TotalDocument,
-    raw: RawTimes,
 }
 
 impl Loss {
-    /// The loss of a machine that had sent `full` and `batch` last.
-    pub(crate) fn new(reason: String, known: Nanos, full: Option<Full>, batch: Option<Batch>) -> Self {
-        let full = full.map(|full| (full.at_s, full.total, full.raw));
+    /// The loss of a machine that had sent `full` and `batch` last. `columns` are the machine's, of all these streams.
+    pub(crate) fn new<T>(
+        reason: String,
+        known: Nanos,
+        (full, batch): (Option<&Snapshot>, Option<Batch>),
+        columns: &Columns,
+        streams: &Named<T>,
+    ) -> Self {
+        let of_full = |snapshot: &Snapshot| {
+            let Full { at_s, total, raw, .. } = &snapshot.full;
+            let streams = rows::named(&snapshot.rows[1], columns, streams);
+            (*at_s, TotalDocument { streams, ..total.clone() }, raw.clone())
+        };
+        // Of many streams, only snapshots have rows.
+        let batch = batch.filter(|batch| full.is_none() || !batch.total.streams.is_empty());
         let batch = batch.map(|batch| (batch.at_s, batch.total, batch.raw));
-        let newest = full.into_iter().chain(batch).max_by(|one, other| one.0.total_cmp(&other.0));
+        let newest =
+            full.map(of_full).into_iter().chain(batch).max_by(|one, other| one.0.total_cmp(&other.0));
         let (at_s, total, raw) = newest.unwrap_or_default();
         let raw = raw.map_or_else(RawTimes::none, |raw| raw.1);
-        Self { reason, known, at_s, total, raw }
+        let own = columns.streams.iter().filter_map(|index| streams.get_index(*index as usize));
+        let own = own.map(|(name, _)| total.streams.get(name).cloned().unwrap_or_default());
+        let own: Vec<StreamResult> = if total.streams.is_empty() { Vec::new() } else { own.collect() };
+        let full = Full {
+            at_s,
+            total: TotalDocument { streams: Named::new(), ..total.clone() },
+            latency: RawRow::sum(std::iter::empty()),
+            raw: Some(Box::new((RawTimes::none(), raw))),
+            ..Full::default()
+        };
+        let rows = [Table::default(), Table::of(own.into_iter())];
+        Self { reason, known, last: Arc::new(Snapshot { full, rows }), total }
     }
 
     pub(crate) fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// Sums of its packets.
-    pub(crate) fn raw(&self) -> &RawTimes {
-        &self.raw
+    /// Sums of its packets; it always has them.
+    pub(crate) fn raw(&self) -> Option<&RawTimes> {
+        self.last.full.raw.as_deref().map(|(_, total)| total)
     }
 
     /// The snapshot that it would send: nothing since the last one.
-    pub(crate) fn full(&self) -> Full {
-        Full {
-            at_s: self.at_s,
-            interval: IntervalDocument::default(),
-            total: self.total.clone(),
-            workers: Vec::new(),
-            neighbours: Vec::new(),
-            latency: RawRow::sum(std::iter::empty()),
-            raw: Some(Box::new((RawTimes::none(), self.raw.clone()))),
-        }
+    pub(crate) fn last(&self) -> Arc<Snapshot> {
+        self.last.clone()
     }
 
     /// The same for the store.
     pub(crate) fn batch(&self) -> Batch {
-        let Full { at_s, total, raw, .. } = self.full();
-        Batch { at_s, seconds: at_s, unfinished: None, total, raw }
+        let Full { at_s, raw, .. } = &self.last.full;
+        Batch { at_s: *at_s, seconds: *at_s, unfinished: None, total: self.total.clone(), raw: raw.clone() }
     }
 
     /// Its result. `other` is that of a machine that was not lost, for what is common to all.
@@ -70,7 +97,7 @@ impl Loss {
             profile_sha256: other.profile_sha256.clone(),
             clock: other.clock.clone(),
             timestamp_class: other.timestamp_class.clone(),
-            duration_s: self.at_s,
+            duration_s: self.last.full.at_s,
             cleared,
             verdict: Verdict { valid: true, ..Verdict::default() },
             ports,
@@ -98,7 +125,7 @@ impl Loss {
         LossResult {
             reason: self.reason.clone(),
             requested_s,
-            ran_s: self.at_s.min(requested_s),
+            ran_s: self.last.full.at_s.min(requested_s),
             lost_s: self.known.as_secs_f64(),
             requested_packets: asked,
             sent_packets,
@@ -148,29 +175,48 @@ mod tests {
         format!("{{name: {name}, from: {from}, {packet}, {rest}}}")
     }
 
-    fn full(at_s: f64, tx: u64) -> Full {
+    fn total(tx: u64) -> TotalDocument {
         let row = StreamResult { tx, requested_pps: Some(100.0), ..StreamResult::default() };
-        let total =
-            TotalDocument { streams: Named::from([("s".to_owned(), row)]), ..TotalDocument::default() };
-        Full { at_s, total, ..Loss::new(String::new(), Nanos::ZERO, None, None).full() }
+        TotalDocument { streams: Named::from([("s".to_owned(), row)]), ..TotalDocument::default() }
+    }
+
+    fn lost(full: Option<(f64, u64)>, batch: Option<(f64, TotalDocument)>) -> Loss {
+        let snapshot = full.map(|(at_s, tx)| Snapshot {
+            full: Full { at_s, ..Full::default() },
+            rows: [
+                Table::default(),
+                Table::of(total(tx).streams.into_values().collect::<Vec<_>>().into_iter()),
+            ],
+        });
+        let batch =
+            batch.map(|(at_s, total)| Batch { at_s, seconds: at_s, unfinished: None, total, raw: None });
+        let columns = Columns { streams: vec![1], ..Columns::default() };
+        let streams = Named::from([("other".to_owned(), ()), ("s".to_owned(), ())]);
+        Loss::new("gone".to_owned(), Nanos::from_secs(5), (snapshot.as_ref(), batch), &columns, &streams)
     }
 
     #[test]
     fn the_newest_counts_are_what_is_left() {
-        let batch = |at_s, tx| {
-            let Full { at_s, total, raw, .. } = full(at_s, tx);
-            Batch { at_s, seconds: at_s, unfinished: None, total, raw }
-        };
-        let left = |full, batch| Loss::new("gone".to_owned(), Nanos::from_secs(5), full, batch);
-        assert_eq!(left(Some(full(1.5, 150)), Some(batch(1.0, 100))).total.streams["s"].tx, 150);
-        assert_eq!(left(Some(full(1.5, 150)), Some(batch(2.0, 200))).full().total.streams["s"].tx, 200);
-        let nothing = left(None, None);
-        assert!(nothing.total.streams.is_empty() && nothing.at_s == 0.0);
+        let tx = |loss: &Loss| loss.last().rows[1].rows().map(|row| row.tx).collect::<Vec<_>>();
+        let loss = lost(Some((1.5, 150)), Some((1.0, total(100))));
+        assert_eq!((loss.total.streams["s"].tx, tx(&loss)), (150, vec![150]));
+        let loss = lost(Some((1.5, 150)), Some((2.0, total(200))));
+        assert_eq!(
+            (loss.batch().total.streams["s"].tx, tx(&loss), loss.last().full.at_s),
+            (200, vec![200], 2.0)
+        );
+        // One of a run of many streams has no rows.
+        let loss = lost(Some((1.5, 150)), Some((2.0, TotalDocument::default())));
+        assert_eq!((loss.total.streams["s"].tx, tx(&loss)), (150, vec![150]));
+        let nothing = lost(None, None);
+        assert!(
+            nothing.total.streams.is_empty() && nothing.last().full.at_s == 0.0 && tx(&nothing).is_empty()
+        );
     }
 
     #[test]
     fn the_requested_load_is_beside_the_part_that_ran() {
-        let loss = Loss::new("gone".to_owned(), Nanos::from_secs(5), Some(full(1.5, 150)), None);
+        let loss = lost(Some((1.5, 150)), None);
         let said = |streams: &str| loss.document(&plan(streams), &[0], &loss.total.streams);
         let one = said(&stream("s", "a", "rate: 100pps"));
         assert_eq!(

@@ -22,7 +22,7 @@ use std::time::Duration;
 use units::{BitRate, Layer, Load, Nanos, Pps};
 
 /// Changes with every change of a message.
-const SEAM: u32 = 5;
+const SEAM: u32 = 6;
 
 /// Identity of an end. Both ends are one program in one version; another one is refused before it gets any data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,7 +228,7 @@ impl From<os::ClockFacts> for Clock {
 }
 
 /// The last interval and the totals.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Full {
     /// Time since traffic started, s.
     pub at_s: f64,

@@ -7,6 +7,7 @@ use crate::BEAT_EVERY;
 use crate::frame;
 use crate::message::{FromAgent, Full};
 use crate::part::FromPart;
+use crate::rows::RowsMessage;
 use api::Live;
 use engine::RawRow;
 use std::collections::VecDeque;
@@ -23,7 +24,8 @@ struct Waiting {
     live: Option<Box<Live>>,
     /// Sums of the live figures of one of several machines.
     raw: Option<Box<RawRow>>,
-    full: Option<Box<Full>>,
+    /// With the rows of streams of one of several machines.
+    full: Option<(Box<Full>, Option<Box<RowsMessage>>)>,
     /// Nothing comes any more.
     is_closed: bool,
 }
@@ -75,12 +77,17 @@ impl Outbox {
 
     /// Sends the newest snapshot instead of one that was not sent yet.
     /// `raw` are its sums, of one of several machines.
-    pub(crate) fn snapshot(&self, live: Live, raw: Option<RawRow>, full: Option<Full>) {
+    pub(crate) fn snapshot(
+        &self,
+        live: Live,
+        raw: Option<RawRow>,
+        full: Option<(Full, Option<RowsMessage>)>,
+    ) {
         let mut waiting = self.shared.lock();
         waiting.raw = raw.map(Box::new);
         waiting.live = Some(Box::new(live));
-        if let Some(full) = full {
-            waiting.full = Some(Box::new(full));
+        if let Some((full, rows)) = full {
+            waiting.full = Some((Box::new(full), rows.map(Box::new)));
         }
         drop(waiting);
         self.shared.changed.notify_one();
@@ -124,9 +131,14 @@ fn write(shared: &Shared, mut socket: UnixStream) -> std::io::Result<()> {
         for message in messages {
             frame::write(&mut socket, &message, &mut buffer)?;
         }
-        if let Some(full) = full {
+        if let Some((full, mut rows)) = full {
             let began = Instant::now();
-            frame::write(&mut socket, &FromAgent::Full(full), &mut buffer)?;
+            let block = rows.as_mut().map(|rows| rows.detach()).unwrap_or_default();
+            let message = match rows {
+                Some(rows) => FromAgent::Part(Box::new(FromPart::Full(full, rows))),
+                None => FromAgent::Full(full),
+            };
+            frame::write_with(&mut socket, &message, &block, &mut buffer)?;
             shared.full_cost_ns.store(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
         }
         // Readers are woken by live figures, and find the full ones there.

@@ -1,5 +1,7 @@
 //! A part of a run on several machines: messages of its start and its end, and facts about the others' ports.
 
+use crate::message::Full;
+use crate::rows::RowsMessage;
 use api::Live;
 use engine::{PortFacts, RawRow, RawTimes};
 use profile::Plan;
@@ -31,8 +33,31 @@ pub enum FromPart {
     },
     /// Live figures, and sums of all streams in them.
     Live(Box<Live>, Box<RawRow>),
+    /// The last interval and the totals, with their rows of streams apart: with a block behind the message.
+    Full(Box<Full>, Box<RowsMessage>),
     /// A whole interval for the store.
     Interval(Box<IntervalDocument>, Box<RawTimes>),
+}
+
+impl FromPart {
+    /// Takes the bytes that came behind the message.
+    ///
+    /// # Errors
+    /// It has none.
+    pub(crate) fn attach(&mut self, block: Vec<u8>) -> Result<(), String> {
+        match self {
+            Self::Full(_, rows) => {
+                rows.attach(block);
+                Ok(())
+            }
+            _ => Err(no_owner(&block)),
+        }
+    }
+}
+
+/// Why a block behind a message is refused.
+pub(crate) fn no_owner(block: &[u8]) -> String {
+    format!("a block of {} bytes that belongs to nothing", block.len())
 }
 
 /// Facts that all parts know before they start.

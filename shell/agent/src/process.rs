@@ -3,11 +3,10 @@
 use crate::child::{Child, Process};
 use crate::control::{Inbox, Request, Requests, Wanted};
 use crate::frame;
+use crate::full::FullView;
 use crate::lost::Lost;
-use crate::message::{
-    Batch, Clock, CommandMessage, End, FromAgent, Full, Hello, Order, ToAgent, TrialBegins,
-};
-use crate::part::FromPart;
+use crate::message::{Batch, Clock, CommandMessage, End, FromAgent, Hello, Order, ToAgent, TrialBegins};
+use crate::part::{FromPart, no_owner};
 use crate::{RENEW_EVERY, SILENCE_MAX};
 use api::{Live, Names, Point};
 use engine::{Command, CommandError, Promise, Reply};
@@ -40,7 +39,7 @@ pub trait Attendant {
     /// Live figures.
     fn live(&mut self, live: Live);
     /// The last interval and the totals.
-    fn full(&mut self, full: Full);
+    fn full(&mut self, full: FullView);
     /// Neighbours of a run's port did not reply.
     fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
     /// A message of an agent with a part of a run.
@@ -276,7 +275,7 @@ impl Agent {
                 self.sends = !live.draining;
                 attendant.live(*live);
             }
-            FromAgent::Full(full) => attendant.full(*full),
+            FromAgent::Full(full) => attendant.full((*full).into()),
             FromAgent::Interval(interval) => attendant.interval(*interval),
             FromAgent::Batch(batch) => attendant.batch(*batch),
             FromAgent::Names(names) => attendant.names(*names),
@@ -352,6 +351,16 @@ impl Agent {
     }
 }
 
+/// A message with the block that came behind it.
+fn attached(mut message: FromAgent, block: Vec<u8>) -> Result<FromAgent, String> {
+    match &mut message {
+        _ if block.is_empty() => {}
+        FromAgent::Part(part) => part.attach(block)?,
+        _ => return Err(no_owner(&block)),
+    }
+    Ok(message)
+}
+
 /// Passes an agent's messages on, after the first, which identifies it.
 fn read_all(socket: &mut UnixStream, said: &mpsc::Sender<Inbox>) -> Result<(), String> {
     let mut buffer = Vec::new();
@@ -365,9 +374,9 @@ fn read_all(socket: &mut UnixStream, said: &mpsc::Sender<Inbox>) -> Result<(), S
     }
     socket.set_read_timeout(None).map_err(failed)?;
     loop {
-        match frame::read(socket, &mut buffer) {
-            Ok(Some(message)) => {
-                if said.send(Inbox::Said(message)).is_err() {
+        match frame::read_with(socket, &mut buffer) {
+            Ok(Some((message, block))) => {
+                if said.send(Inbox::Said(attached(message, block)?)).is_err() {
                     return Ok(());
                 }
             }

@@ -312,6 +312,9 @@ impl TrialObserver for Watcher<'_> {
     }
 
     fn snapshot(&mut self, view: &View<'_>) {
+        if !self.publisher.is_due(view) {
+            return;
+        }
         // It is read about as fast as it is written, and once more by whoever asks for it.
         let later = self.outbox.full_cost() * 3;
         let (live, full) = self.publisher.documents(view, !self.outbox.has_full(), later);

@@ -69,35 +69,55 @@ impl Share {
     }
 }
 
-/// Where the rows of the whole plan are in the columns of a machine.
+/// Which rows of the whole plan a machine has: their indices, in ascending order. The place of a row in its columns is the place here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Columns {
-    pub(crate) ports: Vec<Option<usize>>,
-    pub(crate) streams: Vec<Option<usize>>,
-    pub(crate) sessions: Vec<Option<usize>>,
+pub struct Columns {
+    /// Of ports.
+    pub ports: Vec<u32>,
+    /// Of streams.
+    pub streams: Vec<u32>,
+    /// Of entries of sessions.
+    pub sessions: Vec<u32>,
 }
 
 impl Columns {
-    /// Of the machine that has these ports of the plan.
-    pub(crate) fn of(plan: &Plan, here: &[usize]) -> Self {
-        let share = Share::of(plan, here);
-        Self {
-            ports: places(plan.ports.iter().map(|port| share.has_port(&port.name))),
-            streams: places(plan.streams.iter().map(|stream| share.has_stream(&stream.name))),
-            sessions: places(plan.sessions.iter().map(|entry| share.has_sessions(&entry.session.name))),
+    /// Of all machines of a run; `part` is the machine of each port. All at once, because the plan may be long and the machines many.
+    pub(crate) fn of_all(plan: &Plan, part: &[usize], parts: usize) -> Vec<Self> {
+        let mut all = vec![Self::default(); parts];
+        let mut add =
+            |rows: fn(&mut Self) -> &mut Vec<u32>, index: u32, ports: &mut dyn Iterator<Item = usize>| {
+                for port in ports {
+                    let Some(columns) = part.get(port).and_then(|part| all.get_mut(*part)) else { continue };
+                    let rows = rows(columns);
+                    if rows.last() != Some(&index) {
+                        rows.push(index);
+                    }
+                }
+            };
+        for index in 0..plan.ports.len() {
+            add(|columns| &mut columns.ports, index as u32, &mut std::iter::once(index));
         }
+        for (stream, index) in plan.streams.iter().zip(0..) {
+            let rows: fn(&mut Self) -> &mut Vec<u32> = |columns| &mut columns.streams;
+            match stream.to {
+                Some(to) => {
+                    add(rows, index, &mut [stream.from, to].into_iter().chain(stream.also_to.iter().copied()))
+                }
+                // It arrives anywhere.
+                None => add(rows, index, &mut (0..plan.ports.len())),
+            }
+        }
+        for (entry, index) in plan.sessions.iter().zip(0..) {
+            let sides = [&entry.session.client, &entry.session.server].into_iter().flatten();
+            add(|columns| &mut columns.sessions, index, &mut sides.map(|side| side.port));
+        }
+        all
     }
 }
 
-/// The place of each row among those that are there.
-fn places(are_there: impl Iterator<Item = bool>) -> Vec<Option<usize>> {
-    let mut next = 0;
-    let place = |is_there: bool| {
-        let place = is_there.then_some(next);
-        next += usize::from(is_there);
-        place
-    };
-    are_there.map(place).collect()
+/// The place of a row of the plan among the rows of a machine.
+pub(crate) fn place(rows: &[u32], index: usize) -> Option<usize> {
+    rows.binary_search(&u32::try_from(index).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -124,13 +144,23 @@ mod tests {
     #[test]
     fn a_machine_has_the_streams_that_begin_or_end_at_it() {
         let mut plan = plan();
-        let columns = |plan: &Plan, here: &[usize]| Columns::of(plan, here);
-        let of_a = columns(&plan, &[0]);
-        assert_eq!((of_a.ports, of_a.streams), (vec![Some(0), None, None], vec![Some(0), None, Some(1)]));
-        assert_eq!(columns(&plan, &[1, 2]).streams, [Some(0), Some(1), Some(2)]);
+        let of_all =
+            |plan: &Plan, part: &[usize]| Columns::of_all(plan, part, 1 + *part.iter().max().unwrap());
+        let apart = of_all(&plan, &[0, 1, 2]);
+        assert_eq!((&apart[0].ports[..], &apart[0].streams[..]), (&[0][..], &[0, 2][..]));
+        assert_eq!(place(&apart[0].streams, 2), Some(1));
+        assert_eq!((place(&apart[0].streams, 1), place(&apart[0].streams, usize::MAX)), (None, None));
+        assert_eq!(of_all(&plan, &[1, 0, 0])[0].streams, [0, 1, 2]);
         // One that may arrive anywhere is everybody's.
         plan.streams[1].to = None;
-        assert_eq!(columns(&plan, &[0]).streams, [Some(0), Some(1), Some(2)]);
+        assert_eq!(of_all(&plan, &[0, 1, 1])[0].streams, [0, 1, 2]);
+        // Each machine derives the same.
+        for (part, columns) in of_all(&plan, &[0, 1, 0]).iter().enumerate() {
+            let here: Vec<usize> = [vec![0, 2], vec![1]][part].clone();
+            let share = Share::of(&plan, &here);
+            let own = plan.streams.iter().zip(0..).filter(|(stream, _)| share.has_stream(&stream.name));
+            assert_eq!(own.map(|(_, index)| index).collect::<Vec<u32>>(), columns.streams);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Snapshots of a running trial as documents.
 
 use crate::message::Full;
+use crate::rows::RowsMessage;
 use crate::share::Share;
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
 use engine::{NeighbourView, View};
@@ -13,6 +14,9 @@ use units::Nanos;
 pub(crate) const EVERY: Nanos = Nanos::from_millis(100);
 /// Full snapshots take at most one part in this many of the time.
 const FULL_SHARE: u32 = 10;
+/// Streams of all machines of a run that snapshots have room for in the time between two: with more, snapshots are less often, as
+/// one end takes all of them.
+const STREAMS_PER_SNAPSHOT: usize = 100_000;
 
 /// Makes documents of an engine's views, full ones as often as they are cheap enough.
 pub(crate) struct Publisher {
@@ -20,12 +24,26 @@ pub(crate) struct Publisher {
     /// Rows to show, of one of several machines.
     share: Option<Arc<Share>>,
     next_full: Instant,
+    /// Number of the last snapshot of one of several machines that are less often.
+    shown: u64,
 }
 
 impl Publisher {
     /// For workers on `cores`. `share` has the rows to show; without it, these are all.
     pub(crate) fn new(cores: Vec<usize>, share: Option<Arc<Share>>) -> Self {
-        Self { cores, share, next_full: Instant::now() }
+        Self { cores, share, next_full: Instant::now(), shown: 0 }
+    }
+
+    /// Whether it is time for a snapshot. All machines of a run have the same times.
+    pub(crate) fn is_due(&mut self, view: &View<'_>) -> bool {
+        let every = every(view.stream_count());
+        if self.share.is_none() || every == EVERY {
+            return true;
+        }
+        let number = number(view.at(), every);
+        let is_new = number > self.shown;
+        self.shown = number;
+        is_new
     }
 
     /// Live figures, and all of them if it is time and `wants_full`. `later` is what a full one takes beside being made.
@@ -34,7 +52,7 @@ impl Publisher {
         view: &View<'_>,
         wants_full: bool,
         later: Duration,
-    ) -> (Live, Option<Full>) {
+    ) -> (Live, Option<(Full, Option<RowsMessage>)>) {
         let share = self.share.as_deref();
         let live = live(view, &self.cores, share);
         let began = Instant::now();
@@ -45,6 +63,16 @@ impl Publisher {
         self.next_full = began + (began.elapsed() + later) * FULL_SHARE - Duration::from_millis(1);
         (live, Some(full))
     }
+}
+
+/// Time between snapshots of a machine of a run with this number of streams on all of them.
+fn every(streams: usize) -> Nanos {
+    Nanos(EVERY.0.saturating_mul(streams.div_ceil(STREAMS_PER_SNAPSHOT).max(1) as u64))
+}
+
+/// The number of the snapshot that is nearest to this time.
+fn number(at: Nanos, every: Nanos) -> u64 {
+    at.0.saturating_add(EVERY.0 / 2) / every.0
 }
 
 /// The names in a view, in the order of its columns.
@@ -133,13 +161,16 @@ impl Push<engine::SessionView> for LiveSessions {
     }
 }
 
-fn full(view: &View<'_>, cores: &[usize], share: Option<&Share>) -> Full {
+/// Everything; rows of streams of one of several machines are apart.
+fn full(view: &View<'_>, cores: &[usize], share: Option<&Share>) -> (Full, Option<RowsMessage>) {
     let (mut interval, mut total) = (view.document(), view.total());
-    if let Some(share) = share {
+    let rows = share.map(|share| {
         share.of_interval(&mut interval);
         share.of_total(&mut total);
-    }
-    Full {
+        let [interval, total] = [&mut interval.streams, &mut total.streams].map(std::mem::take);
+        RowsMessage::new(interval.into_values(), total.into_values())
+    });
+    let full = Full {
         at_s: view.at().as_secs_f64(),
         interval,
         total,
@@ -147,7 +178,8 @@ fn full(view: &View<'_>, cores: &[usize], share: Option<&Share>) -> Full {
         neighbours: view.neighbours().map(neighbour).collect(),
         latency: view.total_row(),
         raw: view.raw().map(Box::new),
-    }
+    };
+    (full, rows)
 }
 
 fn neighbour(found: NeighbourView<'_>) -> Neighbour {

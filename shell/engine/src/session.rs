@@ -4,6 +4,7 @@
 mod baseline;
 mod collector;
 mod control_loop;
+mod late;
 mod lent;
 mod link_event;
 #[cfg(unix)]

@@ -1,7 +1,7 @@
 //! A campaign: a test method in an agent, a separate process, which a thread here attends.
 
 use crate::jobs::{Ending, Job, lock, now};
-use agent::{Attendant, CampaignEnd, CampaignState, End, Full, Lost, Order, Requests, TrialBegins};
+use agent::{Attendant, CampaignEnd, CampaignState, End, FullView, Lost, Order, Requests, TrialBegins};
 use api::{Live, Names, Point, State};
 use result::OverallResult;
 use std::sync::{Arc, Mutex};
@@ -137,7 +137,7 @@ impl Attendant for Watcher<'_> {
         self.campaign.job.snapshots.notify();
     }
 
-    fn full(&mut self, full: Full) {
+    fn full(&mut self, full: FullView) {
         self.campaign.job.snapshots.put_full(full);
     }
 

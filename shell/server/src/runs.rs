@@ -8,7 +8,7 @@ use crate::pings::Pings;
 use crate::record::{Beginning, ROWS_OF_STREAMS_MAX, Recorder, StoredRun};
 use crate::texts::{Text, Texts};
 use agent::{
-    Attendant, Batch, Child, Clock, Comparison, End, Full, Line, Lost, Member, Order, PartOrder, Process,
+    Attendant, Batch, Child, Clock, Comparison, End, FullView, Line, Lost, Member, Order, PartOrder, Process,
     Refusal, Requests, RunEnd, Source, Work,
 };
 use api::{Live, Names, NewPing, Run, Snapshot, State};
@@ -869,7 +869,7 @@ impl Attendant for Watcher<'_> {
         self.run.job.snapshots.notify();
     }
 
-    fn full(&mut self, full: Full) {
+    fn full(&mut self, full: FullView) {
         self.run.job.snapshots.put_full(full);
     }
 

@@ -1,7 +1,7 @@
 //! Snapshots of a running trial, published by pointer.
 
 use crate::texts::{Text, Texts};
-use agent::Full;
+use agent::{Full, FullView};
 use api::{Live, Names};
 use result::{IntervalDocument, TotalDocument};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ impl LiveSnapshot {
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     live: Mutex<Arc<LiveSnapshot>>,
-    full: Mutex<Option<Arc<Full>>>,
+    full: Mutex<Option<Arc<FullView>>>,
     live_texts: Texts<u64>,
     /// Counts snapshots and changes of state.
     changes: watch::Sender<u64>,
@@ -68,11 +68,11 @@ impl Snapshots {
         }))
     }
 
-    pub(crate) fn full(&self) -> Option<Arc<Full>> {
+    pub(crate) fn full(&self) -> Option<Arc<FullView>> {
         newest(&self.full)
     }
 
-    pub(crate) fn put_full(&self, snapshot: Full) {
+    pub(crate) fn put_full(&self, snapshot: FullView) {
         *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
     }
 
@@ -91,7 +91,7 @@ impl Snapshots {
             },
             false => full.interval.clone(),
         };
-        *newest = Some(Arc::new(Full {
+        let kept = Full {
             at_s: full.at_s,
             interval,
             total: TotalDocument::default(),
@@ -99,7 +99,8 @@ impl Snapshots {
             neighbours: full.neighbours.clone(),
             latency: full.latency.clone(),
             raw: None,
-        }));
+        };
+        *newest = Some(Arc::new(kept.into()));
     }
 
     /// Wakes waiting readers.

@@ -79,8 +79,8 @@ impl Group<'_> {
 }
 
 /// The place of a row of the plan in the columns of a part.
-fn place(columns: Option<&Vec<Option<usize>>>, index: usize) -> Option<usize> {
-    *columns?.get(index)?
+fn place(rows: Option<&Vec<u32>>, index: usize) -> Option<usize> {
+    crate::share::place(rows?, index)
 }
 
 /// A figure; zero where there is none.

@@ -7,8 +7,8 @@ use result::{NewProtocolChange, ProtocolStates};
 use units::Nanos;
 
 impl Emulation {
-    /// Carries out a request about protocols and sends the reply.
-    pub(crate) fn carry_out(&mut self, now: Nanos, request: Request) {
+    /// Carries out a request about protocols and sends the reply; returns whether it succeeded.
+    pub(crate) fn carry_out(&mut self, now: Nanos, request: Request) -> bool {
         let ports = &mut self.ports;
         let answer = match &request.command {
             Command::Protocol(command) => {
@@ -17,9 +17,11 @@ impl Emulation {
             Command::AskProtocols { routes, limit } => {
                 Ok(Reply::Protocols(Box::new(states(ports, now, *routes, *limit))))
             }
-            _ => return,
+            _ => return false,
         };
+        let is_done = answer.is_ok();
         request.answer(answer);
+        is_done
     }
 }
 

@@ -127,7 +127,9 @@ impl Emulation {
         let longest = timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL);
         let wait = Wait { deadline: clock.now().saturating_add(longest), patient };
         self.exchange(rig, clock, idle, Stage::Hosts, |emulation, now| {
-            commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
+            for request in commands.take_protocols() {
+                emulation.carry_out(now, request);
+            }
             let mut all = emulation.ports.iter_mut().flat_map(|port| port.protocols.each_mut());
             let is_reached = all.all(|(.., own)| own.may_start(now, wait));
             Goal::of(commands.is_stopped(), is_reached)
@@ -168,7 +170,9 @@ impl Emulation {
             return Ok(());
         }
         self.exchange(rig, clock, idle, Stage::Lags, |emulation, now| {
-            commands.take_protocols().into_iter().for_each(|request| emulation.carry_out(now, request));
+            for request in commands.take_protocols() {
+                emulation.carry_out(now, request);
+            }
             // All of them: each notes when its time begins.
             let all = emulation.ports.iter_mut().filter_map(|port| port.protocols.lag_port_mut());
             let waiting = all.filter_map(|port| port.is_awaited(now).then_some(())).count();

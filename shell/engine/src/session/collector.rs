@@ -1,5 +1,6 @@
 //! Adds up what workers hand over, and publishes it.
 
+use super::late::LateCommands;
 #[cfg(unix)]
 use super::machine::WatchedMachine;
 use super::start::Background;
@@ -45,6 +46,8 @@ pub(super) struct WorkerResults<'a> {
     /// When it was stopped, if it was.
     pub(super) stopped: Option<Nanos>,
     pub(super) rate_changes: Vec<RateChange>,
+    /// Notes on commands that were carried out too late.
+    pub(super) late: Vec<String>,
     /// Neighbours that were followed, and how many more.
     pub(super) moves: (Vec<NeighbourMove>, u64),
     /// Of each stream, when it was noticed that packets had been sent.
@@ -93,6 +96,8 @@ pub(super) struct Collector<'a> {
     is_real: bool,
     measured: Vec<bool>,
     rate_changes: Vec<RateChange>,
+    /// Commands that came too late.
+    pub(super) late: LateCommands,
     /// Execution of varying fields of added streams.
     pub(super) field_programs: Option<&'static str>,
     /// Neighbours that were followed, and how many more.
@@ -125,6 +130,7 @@ impl<'a> Collector<'a> {
             is_real,
             measured: trial.measured(),
             rate_changes: Vec::new(),
+            late: LateCommands::default(),
             field_programs: None,
             moves: (Vec::new(), 0),
             first_sent: vec![None; trial.shape.streams],
@@ -195,6 +201,12 @@ impl<'a> Collector<'a> {
         };
         self.mark_removed(&indices, at);
         Ok(indices.into())
+    }
+
+    /// Whether any of these streams is sent here, and others are on other machines of the run.
+    pub(super) fn sends_of(&self, streams: &[u32]) -> bool {
+        let is_here = |index: &u32| self.trial.has_port(self.trial.streams[*index as usize].from);
+        self.trial.is_part() && streams.iter().any(is_here)
     }
 
     /// Command to workers about arrivals that count against outages, or do not.
@@ -406,6 +418,7 @@ impl<'a> Collector<'a> {
             epoch: self.epoch,
             stopped,
             rate_changes: self.rate_changes,
+            late: self.late.notes(),
             moves: self.moves,
             first_sent: self.first_sent,
             sent_at: self.sent_at.unwrap_or(now),

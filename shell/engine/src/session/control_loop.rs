@@ -237,6 +237,11 @@ impl ControlLoop<'_, '_> {
                     let soonest = now.since(self.collector.epoch) + RATE_LEAD;
                     let at = command.at.unwrap_or(soonest).max(soonest);
                     let removed = self.collector.remove(command, at);
+                    if let (Ok(streams), Some(wanted)) = (&removed, command.at)
+                        && self.collector.sends_of(streams)
+                    {
+                        self.collector.late.note(|| "the removal of streams".to_owned(), wanted, at);
+                    }
                     request.conclude(removed.map(|streams| self.leaving.push(Removal { streams, at })));
                 }
                 Command::CountArrivals(command) => {
@@ -252,7 +257,9 @@ impl ControlLoop<'_, '_> {
                 Command::Protocol(ProtocolCommand { at: Some(at), .. }) => {
                     self.later.push((self.collector.epoch.saturating_add(*at), request));
                 }
-                Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
+                Command::Protocol(_) | Command::AskProtocols { .. } => {
+                    self.emulation.carry_out(now, request);
+                }
                 Command::OthersSent(sent) => {
                     self.collector.others_sent = Some(sent.clone());
                     request.conclude(Ok(()));
@@ -264,8 +271,14 @@ impl ControlLoop<'_, '_> {
                 Command::StartAt(_) | Command::Stop => request.conclude(Ok(())),
             }
         }
-        for (_, request) in self.later.extract_if(.., |(at, _)| *at <= now) {
-            self.emulation.carry_out(now, request);
+        let epoch = self.collector.epoch;
+        for (at, request) in self.later.extract_if(.., |(at, _)| *at <= now) {
+            let Command::Protocol(command) = &request.command else { continue };
+            let action = command.change.action.name();
+            if self.emulation.carry_out(now, request) && self.collector.trial.is_part() {
+                let what = || format!("the command '{action}'");
+                self.collector.late.note(what, at.since(epoch), now.since(epoch));
+            }
         }
         let soon = now.since(self.collector.epoch) + LEAVE_LEAD;
         for removal in self.leaving.extract_if(.., |removal| removal.at <= soon) {

@@ -81,6 +81,7 @@ impl Session {
         let mut document = assemble(&results, rig.queues(), &facts, drops, punts, links, clock_result);
         document.started = Some(started);
         document.verdict.notes.extend(unwatched);
+        document.verdict.notes.extend(results.late.iter().cloned());
         document.self_latency_ns = self_latency;
         for (number, (worker, core)) in document.workers.iter_mut().zip(&options.cores).enumerate() {
             worker.core = Some(*core);

@@ -1,0 +1,102 @@
+//! Rows of streams: each from what its sender and its receiver have.
+
+use super::Shares;
+use crate::{Named, StreamResult};
+use std::borrow::Cow;
+
+/// Rows of streams of the parts of a run, in any form.
+pub trait Rows {
+    /// Whether no part has any.
+    fn is_empty(&self) -> bool;
+
+    /// The row that a part has of a stream, by its place in the plan and its name.
+    fn row(&self, part: usize, stream: usize, name: &str) -> Option<Cow<'_, StreamResult>>;
+
+    /// The first part at which packets of a stream arrived.
+    fn arrived_at(&self, stream: usize, name: &str) -> Option<usize>;
+}
+
+/// Rows by name, of each part.
+struct OfNames<'a>(Vec<&'a Named<StreamResult>>);
+
+/// Rows in documents of the parts.
+pub(super) fn of_names<'a>(parts: Vec<&'a Named<StreamResult>>) -> impl Rows + 'a {
+    OfNames(parts)
+}
+
+impl Rows for OfNames<'_> {
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|rows| rows.is_empty())
+    }
+
+    fn row(&self, part: usize, _: usize, name: &str) -> Option<Cow<'_, StreamResult>> {
+        self.0.get(part)?.get(name).map(Cow::Borrowed)
+    }
+
+    fn arrived_at(&self, _: usize, name: &str) -> Option<usize> {
+        self.0.iter().position(|rows| rows.get(name).is_some_and(|row| row.rx.unwrap_or(0) > 0))
+    }
+}
+
+impl Shares {
+    /// Rows of all streams that parts have, by name.
+    pub(super) fn streams(&self, rows: &impl Rows, final_counts: bool) -> Named<StreamResult> {
+        if rows.is_empty() {
+            return Named::new();
+        }
+        let mut all = Named::with_capacity(self.streams.len());
+        self.each_stream(rows, final_counts, |name, row| {
+            all.insert(name.to_owned(), row);
+        });
+        all
+    }
+
+    /// The same one after the other, in the order of the plan.
+    pub fn each_stream(
+        &self,
+        rows: &impl Rows,
+        final_counts: bool,
+        mut take: impl FnMut(&str, StreamResult),
+    ) {
+        for (index, (name, (from, to))) in self.streams.iter().enumerate() {
+            // A stream to nowhere is received wherever it arrives.
+            let to = to.or_else(|| rows.arrived_at(index, name)).unwrap_or(*from);
+            let sent = rows.row(*from, index, name);
+            if to == *from {
+                if let Some(row) = sent {
+                    take(name, row.into_owned());
+                }
+                continue;
+            }
+            let arrived = rows.row(to, index, name);
+            if sent.is_some() || arrived.is_some() {
+                take(name, stream(sent.as_deref(), arrived, final_counts));
+            }
+        }
+    }
+}
+
+/// A stream from what its sender and its receiver have.
+fn stream(
+    sent: Option<&StreamResult>,
+    arrived: Option<Cow<'_, StreamResult>>,
+    final_counts: bool,
+) -> StreamResult {
+    let nothing = StreamResult::default();
+    let sent = sent.unwrap_or(&nothing);
+    let mut row = arrived.map(Cow::into_owned).unwrap_or_default();
+    // Duplicates of packets without a signature can't be told from packets.
+    let hides_losses = row.duplicates.is_none() && row.rx.is_some_and(|rx| rx > sent.tx);
+    let rx = row.rx.filter(|_| final_counts && !hides_losses);
+    row.lost = rx.map(|rx| sent.tx.saturating_sub(rx));
+    row.loss_ratio = row.lost.map(|lost| if sent.tx == 0 { 0.0 } else { lost as f64 / sent.tx as f64 });
+    row.requested_pps = sent.requested_pps;
+    row.added_s = sent.added_s;
+    row.removed_s = sent.removed_s;
+    row.offered_pps = sent.offered_pps;
+    row.tx = sent.tx;
+    row.tx_bytes = sent.tx_bytes;
+    row.pacing_ns.clone_from(&sent.pacing_ns);
+    row.replay.clone_from(&sent.replay);
+    row
+}

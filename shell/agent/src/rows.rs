@@ -1,0 +1,656 @@
+//! Rows of streams as columns of numbers: the form in which a machine of a run sends them, and in which they are kept until a client
+//! reads one.
+//!
+//! The rows are in the order of [`Columns`](crate::share::Columns), which is the plan's: they have neither names nor numbers, so a machine
+//! can't have rows of another's streams. A column is a byte with its kind; unless no row has it, the smallest value, a bit for each row if
+//! only some have it, and of each row the difference to the smallest value, all in as many bytes as the largest needs. So any row is
+//! found at once, and nothing needs to be unpacked. Rare parts that are no numbers, such as arrivals by port, are in a list beside.
+//!
+//! Invariants: a row that is read equals, bit by bit, the one that was written. Lengths are checked when a block arrives; after that
+//! every place in it is there.
+
+use crate::share::{Columns, place};
+use result::merge;
+use result::{
+    JitterResult, LatencyResult, Named, PacingResult, SpreadResult, StreamResult, UndisturbedResult,
+};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Columns of parts of a row.
+const OF_LATENCY: usize = 11;
+const OF_JITTER: usize = 3;
+const OF_SPREAD: usize = 4;
+const OF_UNDISTURBED: usize = 1 + OF_LATENCY + OF_JITTER + OF_SPREAD;
+const OF_PACING: usize = 5;
+/// Columns of a table: 21 are in no part.
+const COLUMNS: usize = 21 + OF_LATENCY + OF_JITTER + OF_SPREAD + OF_UNDISTURBED + OF_PACING;
+/// Values of `integrity`, by number.
+const INTEGRITY: [&str; 2] = ["signature", "full"];
+
+/// Kind of a column: no row has it.
+const ABSENT: u8 = 0x20;
+/// Only some rows have it.
+const HAS_GAPS: u8 = 0x10;
+/// Bytes of a difference.
+const WIDTH: u8 = 0x0f;
+
+/// Rows of a snapshot, as a message has them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct RowsMessage {
+    /// Parts of rows that are no columns, by place of the row, in ascending order: of the interval, and since the start.
+    rest: [Vec<(u32, StreamResult)>; 2],
+    /// Both tables. It travels behind the message.
+    #[serde(skip)]
+    block: Vec<u8>,
+}
+
+/// Rows of some streams.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    bytes: Arc<Vec<u8>>,
+    rows: usize,
+    columns: Vec<Column>,
+    rest: Vec<(u32, StreamResult)>,
+}
+
+/// A column in a block.
+#[derive(Debug, Clone, Copy, Default)]
+struct Column {
+    /// Bytes of a difference; none if no row has it.
+    width: Option<u8>,
+    base: u64,
+    /// Where the bits are that state which rows have it, if not all.
+    bits: Option<usize>,
+    /// Where the differences are.
+    at: usize,
+}
+
+/// Goes through the numbers of a row, always in the same order.
+trait Visit {
+    fn maybe(&mut self, cell: &mut Option<u64>);
+
+    /// A part of a row, of this many columns; the first of them is in every such part.
+    fn part<T: Default>(&mut self, part: &mut Option<T>, columns: usize, each: fn(&mut T, &mut Self));
+
+    fn text(&mut self, cell: &mut Option<Cow<'static, str>>, known: &[&'static str]) {
+        let own = cell.as_deref().and_then(|text| (0..).zip(known).find(|(_, known)| **known == text));
+        let own = own.map(|(number, _)| number);
+        let mut number = own;
+        self.maybe(&mut number);
+        // Another text stays beside the columns.
+        if own.is_some() || number.is_some() {
+            let text = number.and_then(|number| known.get(usize::try_from(number).ok()?));
+            *cell = text.map(|text| Cow::Borrowed(*text));
+        }
+    }
+
+    fn count(&mut self, cell: &mut u64) {
+        let mut value = Some(*cell);
+        self.maybe(&mut value);
+        *cell = value.unwrap_or_default();
+    }
+
+    fn float(&mut self, cell: &mut f64) {
+        let mut value = cell.to_bits();
+        self.count(&mut value);
+        *cell = f64::from_bits(value);
+    }
+
+    fn maybe_float(&mut self, cell: &mut Option<f64>) {
+        let mut value = cell.map(f64::to_bits);
+        self.maybe(&mut value);
+        *cell = value.map(f64::from_bits);
+    }
+}
+
+/// All numbers of a row that are columns.
+fn visit<V: Visit>(row: &mut StreamResult, of: &mut V) {
+    of.maybe_float(&mut row.requested_pps);
+    of.maybe_float(&mut row.added_s);
+    of.maybe_float(&mut row.removed_s);
+    of.maybe(&mut row.tx_before_clear);
+    of.maybe(&mut row.rx_before_clear);
+    of.float(&mut row.offered_pps);
+    of.count(&mut row.tx);
+    of.count(&mut row.tx_bytes);
+    of.maybe(&mut row.rx);
+    of.maybe(&mut row.rx_bytes);
+    of.maybe(&mut row.lost);
+    of.maybe_float(&mut row.loss_ratio);
+    of.maybe(&mut row.duplicates);
+    of.maybe(&mut row.reordered);
+    of.maybe(&mut row.reorder_distance_max);
+    of.maybe(&mut row.stale);
+    of.maybe(&mut row.rejected);
+    of.text(&mut row.integrity, &INTEGRITY);
+    of.maybe(&mut row.damaged);
+    of.part(&mut row.latency_ns, OF_LATENCY, latency);
+    of.part(&mut row.jitter_ns, OF_JITTER, jitter);
+    of.part(&mut row.interarrival_ns, OF_SPREAD, spread);
+    of.part(&mut row.undisturbed, OF_UNDISTURBED, undisturbed);
+    of.maybe(&mut row.first_arrival_ns);
+    of.maybe(&mut row.last_arrival_ns);
+    of.part(&mut row.pacing_ns, OF_PACING, pacing);
+}
+
+/// The column of `rx`.
+const RX: usize = 8;
+
+fn latency<V: Visit>(times: &mut LatencyResult, of: &mut V) {
+    of.count(&mut times.min);
+    of.float(&mut times.mean);
+    of.float(&mut times.stddev);
+    of.maybe(&mut times.p50);
+    of.maybe(&mut times.p90);
+    of.maybe(&mut times.p95);
+    of.maybe(&mut times.p99);
+    of.maybe(&mut times.p99_9);
+    of.maybe(&mut times.p99_99);
+    of.count(&mut times.max);
+    of.count(&mut times.samples);
+}
+
+fn jitter<V: Visit>(times: &mut JitterResult, of: &mut V) {
+    of.float(&mut times.rfc4689_mean);
+    of.count(&mut times.rfc4689_max);
+    of.maybe_float(&mut times.rfc3550);
+}
+
+fn spread<V: Visit>(times: &mut SpreadResult, of: &mut V) {
+    of.count(&mut times.min);
+    of.float(&mut times.mean);
+    of.float(&mut times.stddev);
+    of.count(&mut times.max);
+}
+
+fn undisturbed<V: Visit>(times: &mut UndisturbedResult, of: &mut V) {
+    of.float(&mut times.ratio);
+    of.part(&mut times.latency_ns, OF_LATENCY, latency);
+    of.part(&mut times.jitter_ns, OF_JITTER, jitter);
+    of.part(&mut times.interarrival_ns, OF_SPREAD, spread);
+}
+
+fn pacing<V: Visit>(times: &mut PacingResult, of: &mut V) {
+    of.count(&mut times.error_p50);
+    of.count(&mut times.error_p99);
+    of.count(&mut times.error_p99_9);
+    of.float(&mut times.back_to_back_ratio);
+    of.count(&mut times.late_max);
+}
+
+/// Takes the numbers out of rows, one column each.
+struct Writer {
+    columns: Vec<Vec<Option<u64>>>,
+    next: usize,
+    /// Whether the visited part is absent.
+    is_absent: bool,
+}
+
+impl Visit for Writer {
+    fn maybe(&mut self, cell: &mut Option<u64>) {
+        let value = cell.take().filter(|_| !self.is_absent);
+        if let Some(column) = self.columns.get_mut(self.next) {
+            column.push(value);
+        }
+        self.next += 1;
+    }
+
+    fn part<T: Default>(&mut self, part: &mut Option<T>, _: usize, each: fn(&mut T, &mut Self)) {
+        let outer = self.is_absent;
+        self.is_absent |= part.is_none();
+        each(&mut part.take().unwrap_or_default(), self);
+        self.is_absent = outer;
+    }
+}
+
+/// Writes rows to a block; returns parts of them that are no columns.
+fn write(rows: impl Iterator<Item = StreamResult>, block: &mut Vec<u8>) -> Vec<(u32, StreamResult)> {
+    let mut writer = Writer { columns: vec![Vec::new(); COLUMNS], next: 0, is_absent: false };
+    let (mut rest, nothing) = (Vec::new(), StreamResult::default());
+    for (mut row, place) in rows.zip(0..) {
+        writer.next = 0;
+        visit(&mut row, &mut writer);
+        if row != nothing {
+            rest.push((place, row));
+        }
+    }
+    for column in &writer.columns {
+        write_column(column, block);
+    }
+    rest
+}
+
+fn write_column(cells: &[Option<u64>], block: &mut Vec<u8>) {
+    let values = || cells.iter().flatten().copied();
+    let Some(base) = values().min() else { return block.push(ABSENT) };
+    let largest = values().max().unwrap_or(base) - base;
+    let width = match largest {
+        0 => 0,
+        1..=0xff => 1,
+        0x100..=0xffff => 2,
+        0x1_0000..=0xffff_ffff => 4,
+        _ => 8,
+    };
+    let has_gaps = cells.contains(&None);
+    block.push(width | if has_gaps { HAS_GAPS } else { 0 });
+    block.extend(base.to_le_bytes());
+    if has_gaps {
+        let byte = |eight: &[Option<u64>]| {
+            eight.iter().zip(0..).fold(0u8, |bits, (cell, n)| bits | u8::from(cell.is_some()) << n)
+        };
+        block.extend(cells.chunks(8).map(byte));
+    }
+    for cell in cells {
+        let difference = cell.unwrap_or(base) - base;
+        block.extend_from_slice(&difference.to_le_bytes()[..usize::from(width)]);
+    }
+}
+
+impl RowsMessage {
+    /// Of the rows of an interval, and of those since the start, of the same streams.
+    pub fn new(
+        interval: impl Iterator<Item = StreamResult>,
+        total: impl Iterator<Item = StreamResult>,
+    ) -> Self {
+        let mut block = Vec::new();
+        let rest = [write(interval, &mut block), write(total, &mut block)];
+        Self { rest, block }
+    }
+
+    /// The bytes that travel behind the message, once.
+    pub fn detach(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.block)
+    }
+
+    /// Takes the bytes that came behind the message.
+    pub fn attach(&mut self, block: Vec<u8>) {
+        self.block = block;
+    }
+
+    /// Both tables, of this number of rows each.
+    ///
+    /// # Errors
+    /// The message has another form, or rows of other streams.
+    pub fn tables(self, rows: usize) -> Result<[Table; 2], String> {
+        let Self { rest, block } = self;
+        let bytes = Arc::new(block);
+        let mut at = 0;
+        let [interval, total] = rest.map(|rest| Table::read(&bytes, &mut at, rows, rest));
+        let tables = [interval?, total?];
+        match bytes.len() - at {
+            0 => Ok(tables),
+            more => Err(format!("its rows of {rows} streams have {more} bytes too many")),
+        }
+    }
+}
+
+impl Table {
+    /// Of these rows.
+    pub fn of(rows: impl ExactSizeIterator<Item = StreamResult>) -> Self {
+        let (count, mut block) = (rows.len(), Vec::new());
+        let rest = write(rows, &mut block);
+        // What was written is read.
+        Self::read(&Arc::new(block), &mut 0, count, rest).unwrap_or_default()
+    }
+
+    fn read(
+        bytes: &Arc<Vec<u8>>,
+        at: &mut usize,
+        rows: usize,
+        rest: Vec<(u32, StreamResult)>,
+    ) -> Result<Self, String> {
+        let columns: Result<Vec<Column>, String> = (0..COLUMNS).map(|_| column(bytes, at, rows)).collect();
+        let is_ascending = rest.is_sorted_by(|one, other| one.0 < other.0);
+        if !is_ascending || rest.last().is_some_and(|(place, _)| *place as usize >= rows) {
+            return Err(format!("it names rows beyond its {rows} streams, or one twice"));
+        }
+        Ok(Self { bytes: bytes.clone(), rows, columns: columns?, rest })
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// A row.
+    pub fn row(&self, place: usize) -> Option<StreamResult> {
+        if place >= self.rows {
+            return None;
+        }
+        let rest = self.rest.binary_search_by_key(&place, |(place, _)| *place as usize);
+        let rest = rest.ok().and_then(|index| self.rest.get(index));
+        let mut row = rest.map_or_else(StreamResult::default, |(_, rest)| rest.clone());
+        visit(&mut row, &mut Reader { table: self, place, next: 0 });
+        Some(row)
+    }
+
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = StreamResult> {
+        (0..self.rows).filter_map(|place| self.row(place))
+    }
+
+    /// Whether packets of a row's stream arrived.
+    fn has_arrived(&self, place: usize) -> bool {
+        place < self.rows && self.cell(RX, place).unwrap_or(0) > 0
+    }
+
+    /// Whether the row has this column.
+    fn has(&self, column: usize, place: usize) -> bool {
+        let Some(column) = self.columns.get(column) else { return false };
+        let is_set =
+            |at: usize| self.bytes.get(at + place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
+        column.width.is_some() && column.bits.is_none_or(is_set)
+    }
+
+    fn cell(&self, column: usize, place: usize) -> Option<u64> {
+        if !self.has(column, place) {
+            return None;
+        }
+        let column = self.columns.get(column)?;
+        let bytes = self.bytes.get(column.at..)?;
+        let difference = match column.width? {
+            0 => 0,
+            1 => u64::from(*bytes.get(place)?),
+            2 => u64::from(u16::from_le_bytes(number(bytes, place)?)),
+            4 => u64::from(u32::from_le_bytes(number(bytes, place)?)),
+            _ => u64::from_le_bytes(number(bytes, place)?),
+        };
+        Some(column.base.wrapping_add(difference))
+    }
+}
+
+/// The bytes of a number in a row of equal lengths.
+fn number<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
+    bytes.get(place * N..)?.first_chunk().copied()
+}
+
+/// Reads where a column of this number of rows is, and steps over it.
+fn column(bytes: &[u8], at: &mut usize, rows: usize) -> Result<Column, String> {
+    let short = || format!("its rows of {rows} streams end too soon, after {} bytes", bytes.len());
+    let mut take = |length: Option<usize>| {
+        let from = *at;
+        let end = length.and_then(|length| from.checked_add(length)).filter(|end| *end <= bytes.len());
+        *at = end.ok_or_else(short)?;
+        Ok::<_, String>(from)
+    };
+    let kind = bytes.get(take(Some(1))?).copied().unwrap_or(ABSENT);
+    if kind == ABSENT {
+        return Ok(Column::default());
+    }
+    let width = kind & WIDTH;
+    if kind & !(WIDTH | HAS_GAPS) != 0 || !matches!(width, 0 | 1 | 2 | 4 | 8) {
+        return Err(format!("a column of its rows is of the unknown kind {kind}"));
+    }
+    let base = bytes.get(take(Some(8))?..).and_then(|bytes| bytes.first_chunk().copied());
+    let bits = if kind & HAS_GAPS != 0 { Some(take(Some(rows.div_ceil(8)))?) } else { None };
+    let at = take(rows.checked_mul(usize::from(width)))?;
+    Ok(Column { width: Some(width), base: u64::from_le_bytes(base.unwrap_or_default()), bits, at })
+}
+
+/// Reads the numbers of one row.
+struct Reader<'a> {
+    table: &'a Table,
+    place: usize,
+    next: usize,
+}
+
+impl Visit for Reader<'_> {
+    fn maybe(&mut self, cell: &mut Option<u64>) {
+        *cell = self.table.cell(self.next, self.place);
+        self.next += 1;
+    }
+
+    fn part<T: Default>(&mut self, part: &mut Option<T>, columns: usize, each: fn(&mut T, &mut Self)) {
+        let end = self.next + columns;
+        *part = self.table.has(self.next, self.place).then(|| {
+            let mut read = T::default();
+            each(&mut read, self);
+            read
+        });
+        self.next = end;
+    }
+}
+
+/// The tables of all parts, as rows of the plan.
+pub struct Tables<'a> {
+    /// Of each part which of the plan's streams it has, and their rows, if there are some.
+    pub parts: Vec<(&'a Columns, Option<&'a Table>)>,
+}
+
+impl Tables<'_> {
+    fn place(&self, part: usize, stream: usize) -> Option<(&Table, usize)> {
+        let (columns, table) = self.parts.get(part)?;
+        Some(((*table)?, place(&columns.streams, stream)?))
+    }
+}
+
+impl merge::Rows for Tables<'_> {
+    fn is_empty(&self) -> bool {
+        self.parts.iter().all(|(_, table)| table.is_none_or(Table::is_empty))
+    }
+
+    fn row(&self, part: usize, stream: usize, _: &str) -> Option<Cow<'_, StreamResult>> {
+        let (table, place) = self.place(part, stream)?;
+        table.row(place).map(Cow::Owned)
+    }
+
+    fn arrived_at(&self, stream: usize, _: &str) -> Option<usize> {
+        let has_arrived =
+            |part: &usize| self.place(*part, stream).is_some_and(|(table, place)| table.has_arrived(place));
+        (0..self.parts.len()).find(has_arrived)
+    }
+}
+
+/// Rows with their names: of the streams that `columns` has, of all these.
+pub(crate) fn named<T>(table: &Table, columns: &Columns, streams: &Named<T>) -> Named<StreamResult> {
+    let row = |(index, row): (&u32, StreamResult)| {
+        streams.get_index(*index as usize).map(|(name, _)| (name.clone(), row))
+    };
+    columns.streams.iter().zip(table.rows()).filter_map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::{DamageResult, EgressResult};
+
+    fn latency_of(n: u64) -> LatencyResult {
+        LatencyResult {
+            min: n,
+            mean: 0.1 + n as f64 / 3.0,
+            stddev: f64::MIN_POSITIVE,
+            p50: Some(n + 1),
+            p90: (n % 2 == 0).then_some(u64::MAX),
+            max: u64::MAX - n,
+            samples: n * 1_000,
+            ..LatencyResult::default()
+        }
+    }
+
+    fn spread_of(n: u64) -> SpreadResult {
+        SpreadResult { min: n, mean: -0.5, stddev: n as f64, max: 1 << (n % 64) }
+    }
+
+    fn jitter_of(n: u64) -> JitterResult {
+        JitterResult { rfc3550: (n % 3 == 0).then_some(1e300), rfc4689_mean: n as f64 * 0.1, rfc4689_max: n }
+    }
+
+    /// Rows of all kinds: without arrivals, with some parts, with all.
+    fn row(n: u64) -> StreamResult {
+        let mut row =
+            StreamResult { tx: n, tx_bytes: n << 40, offered_pps: n as f64 / 7.0, ..StreamResult::default() };
+        row.requested_pps = (n % 4 != 0).then_some(1e-300);
+        if n % 5 == 0 {
+            return row;
+        }
+        row.rx = Some(n * 3);
+        row.rx_bytes = Some(u64::MAX);
+        row.lost = (n % 2 == 0).then_some(0);
+        row.loss_ratio = row.lost.map(|_| 0.0);
+        row.duplicates = Some(0);
+        row.reordered = Some(n % 256);
+        row.reorder_distance_max = Some(1);
+        row.stale = Some(65_536 * n);
+        row.rejected = Some(1 << 33);
+        row.damaged = (n % 7 == 0).then_some(3);
+        row.added_s = (n % 7 == 1).then_some(1.25);
+        row.removed_s = (n % 7 == 2).then_some(2.5);
+        row.tx_before_clear = (n % 7 == 3).then_some(0);
+        row.rx_before_clear = (n % 7 == 3).then_some(9);
+        row.integrity = [None, Some("signature".into()), Some("full".into()), Some("other".into())]
+            [n as usize % 4]
+            .clone();
+        row.latency_ns = (n % 3 != 0).then(|| latency_of(n));
+        row.jitter_ns = (n % 3 != 1).then(|| jitter_of(n));
+        row.interarrival_ns = (n % 2 == 0).then(|| spread_of(n));
+        row.undisturbed = (n % 4 == 1).then(|| UndisturbedResult {
+            ratio: 0.75,
+            latency_ns: (n % 3 == 0).then(|| latency_of(n)),
+            jitter_ns: (n % 8 == 1).then(|| jitter_of(n)),
+            interarrival_ns: Some(spread_of(n)),
+        });
+        row.first_arrival_ns = Some(n);
+        row.last_arrival_ns = (n % 2 == 1).then_some(n + 1);
+        row.pacing_ns = (n % 6 == 1).then(|| PacingResult {
+            error_p50: n,
+            error_p99: 2,
+            error_p99_9: 3,
+            back_to_back_ratio: 0.125,
+            late_max: u64::MAX,
+        });
+        if n % 11 == 0 {
+            row.egress.insert("46,5".to_owned(), EgressResult { rx: n, ..EgressResult::default() });
+            row.damage = Some(DamageResult { bit_errors: n, ..DamageResult::default() });
+        }
+        row
+    }
+
+    /// As it arrives: numbers of documents as JSON, and the block behind it.
+    fn sent(mut message: RowsMessage) -> RowsMessage {
+        let block = message.detach();
+        let mut arrived: RowsMessage =
+            serde_json::from_slice(&serde_json::to_vec(&message).unwrap()).unwrap();
+        arrived.attach(block);
+        arrived
+    }
+
+    #[test]
+    fn rows_arrive_bit_by_bit() {
+        for count in [0, 1, 7, 8, 9, 200] {
+            let rows = |from: u64| (from..from + count).map(row);
+            let [interval, total] =
+                sent(RowsMessage::new(rows(3), rows(1_000))).tables(count as usize).unwrap();
+            assert_eq!(interval.rows().collect::<Vec<_>>(), rows(3).collect::<Vec<_>>());
+            assert_eq!(total.rows().collect::<Vec<_>>(), rows(1_000).collect::<Vec<_>>());
+            let text = |rows: Vec<StreamResult>| serde_json::to_string(&rows).unwrap();
+            assert_eq!(text(interval.rows().collect()), text(rows(3).collect()));
+            assert!(interval.row(count as usize).is_none() && interval.is_empty() == (count == 0));
+            for (place, row) in rows(3).enumerate() {
+                assert_eq!(interval.has_arrived(place), row.rx.unwrap_or(0) > 0);
+            }
+        }
+        assert!(!Table::of(vec![row(1)].into_iter()).has_arrived(1));
+    }
+
+    #[test]
+    fn every_number_of_a_row_is_a_column() {
+        let mut writer = Writer { columns: vec![Vec::new(); COLUMNS], next: 0, is_absent: false };
+        visit(&mut StreamResult::default(), &mut writer);
+        assert_eq!(writer.next, COLUMNS);
+        writer.next = 0;
+        let mut received = StreamResult { rx: Some(7), ..StreamResult::default() };
+        visit(&mut received, &mut writer);
+        assert_eq!(writer.columns[RX], [None, Some(7)]);
+        // What a stream has without rare settings is no JSON.
+        let plain = StreamResult { integrity: Some("full".into()), ..row(1) };
+        assert!(RowsMessage::new(std::iter::once(plain), std::iter::empty()).rest[0].is_empty());
+    }
+
+    fn message() -> RowsMessage {
+        RowsMessage::new((0..20).map(row), (0..20).map(row))
+    }
+
+    #[test]
+    fn a_block_of_another_length_or_form_is_refused() {
+        let refused = |change: &dyn Fn(&mut RowsMessage), rows: usize| {
+            let mut message = message();
+            change(&mut message);
+            message.tables(rows).unwrap_err()
+        };
+        let length = message().block.len();
+        for end in 0..length {
+            assert!(refused(&|message| message.block.truncate(end), 20).contains("end too soon"), "{end}");
+        }
+        assert!(refused(&|message| message.block.push(0), 20).contains("1 bytes too many"));
+        // Rows of fewer or more streams, or of as many as no memory has.
+        for rows in [0, 19, 21, 1 << 40, usize::MAX] {
+            refused(&|_| {}, rows);
+        }
+        for kind in [3, 0x0f, 0x21, 0x40, 0xff] {
+            assert!(refused(&|message| message.block[0] = kind, 20).contains("unknown kind"), "{kind}");
+        }
+    }
+
+    #[test]
+    fn rows_that_a_machine_does_not_have_are_refused() {
+        for places in [vec![20], vec![u32::MAX], vec![3, 3], vec![4, 3]] {
+            let mut message = message();
+            message.rest[1] = places.iter().map(|place| (*place, StreamResult::default())).collect();
+            let refused = message.tables(20).unwrap_err();
+            assert!(refused.contains("beyond its 20 streams, or one twice"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_any_kind_are_read_without_harm() {
+        let mut seed = 7u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (seed >> 33) as usize
+        };
+        let mut read = 0;
+        for _ in 0..2_000 {
+            let mut message = message();
+            for _ in 0..=random() % 3 {
+                let at = random() % message.block.len();
+                message.block[at] = random() as u8;
+            }
+            if let Ok(tables) = message.tables(20) {
+                read += tables.iter().flat_map(Table::rows).count();
+            }
+        }
+        assert!(read > 0);
+    }
+
+    #[test]
+    fn tables_of_all_machines_are_merged_as_documents_are() {
+        // Streams there and back, inside a machine, and to wherever they arrive.
+        let ends = [(0, Some(1)), (1, Some(0)), (0, Some(0)), (1, None), (0, None)];
+        let shares = merge::Shares {
+            parts: vec!["agent 'a1'".to_owned(), "agent 'a2'".to_owned()],
+            streams: ends.iter().enumerate().map(|(n, ends)| (format!("s{n}"), *ends)).collect(),
+            ..merge::Shares::default()
+        };
+        let here = [vec![0u32, 1, 2, 3, 4], vec![0, 1, 3, 4]];
+        let columns = here.each_ref().map(|here| Columns { streams: here.clone(), ..Columns::default() });
+        let rows = |part: usize| here[part].iter().map(move |n| row(13 * (part as u64 + 1) + u64::from(*n)));
+        let named = [0, 1].map(|part| {
+            let streams = here[part].iter().map(|n| format!("s{n}")).zip(rows(part)).collect();
+            result::TotalDocument { streams, ..result::TotalDocument::default() }
+        });
+        let tables = [0, 1].map(|part| Table::of(rows(part).collect::<Vec<_>>().into_iter()));
+        let parts = columns.iter().zip(&tables).map(|(columns, table)| (columns, Some(table))).collect();
+        let documents: Vec<_> = named.iter().collect();
+        let nothing = [Default::default(), Default::default()];
+        let merged = shares.total_of(&nothing.iter().collect::<Vec<_>>(), &Tables { parts }, None);
+        assert_eq!(merged, shares.total(&documents, None));
+        assert_eq!(merged.streams.len(), 5);
+        // Of one without rows, only the other's are there.
+        let parts = vec![(&columns[0], Some(&tables[0])), (&columns[1], None)];
+        let one = shares.total_of(&nothing.iter().collect::<Vec<_>>(), &Tables { parts }, None);
+        let documents = [&named[0], &nothing[0]];
+        assert_eq!(one, shares.total(&documents, None));
+    }
+}
