@@ -140,6 +140,16 @@ def test_many_hosts_are_as_many_neighbours_beside_a_namespace(lab):
     wait_until(lambda: not device.neighbours(), "the hosts to be forgotten", 5)
 
 
+def test_a_short_run_explains_that_no_neighbour_was_heard(lab):
+    """Most agents send every 30 s: a port without neighbours in a shorter run says so, a port with one does not."""
+    head = "ports:\n  west: {device: 'ring:a', ip: 10.0.0.1/24, lldp: {interval: 1s}}\n  east: {device: 'ring:b', ip: 10.0.0.2/24}\n"
+    stream = "streams:\n  - {from: west, to: east, packet: [ipv4, udp], size: 128B, rate: 10pps}\nload: {duration: 300ms, drain: 50ms}\n"
+    result = lab.eagre("run", lab.file(head + stream), "--json", "-").told
+    (note,) = [note for note in result["verdict"]["notes"] if "neighbour" in note]
+    assert note.startswith("port west: no LLDP neighbour within 300ms; most agents send every 30s"), note
+
+
+
 @pytest.mark.parametrize("interval, hold", [("1s", 4), ("10s", 1)])
 def test_two_ports_know_each_other_in_virtual_time(lab, interval, hold):
     """Both say their part on time, and nobody is forgotten before the end."""

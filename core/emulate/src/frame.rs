@@ -1,6 +1,6 @@
 //! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP. Reads and writes them.
 //!
-//! Not here: the numbers by which frames of one protocol are known. They are in its folder.
+//! Not here: types of frames and ports of one protocol. They are in its folder; those of multicast groups are here.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
@@ -250,7 +250,7 @@ fn put_udp(frame: &mut Vec<u8>, (from, to): (u16, u16), payload: &[u8], addresse
     frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// A message in an IP packet that came whole.
+/// What a frame has that came whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Received<'f> {
     pub(crate) from: Mac,
@@ -291,7 +291,7 @@ pub(crate) fn v6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
 }
 
 impl<'f> Received<'f> {
-    /// The message of a frame, if it has one for hosts here.
+    /// The content of a frame that came whole. Whether it is for hosts here, their protocols decide.
     pub(crate) fn read(frame: &'f [u8]) -> Option<Self> {
         let (ids, n) = tags(frame)?;
         let at = ETHERTYPE_AT + TAG * n;

@@ -728,7 +728,7 @@ fn csnp(entries: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn lsps_are_requested_if_they_are_unknown_or_newer() {
+fn only_newer_lsps_are_requested_not_older_or_purged_ones() {
     let mut lan = Lan::new(&[]);
     lan.take(&lan_hello(9, 64, 9, true));
     lan.sends(Nanos::from_secs(2));

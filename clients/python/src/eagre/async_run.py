@@ -123,7 +123,7 @@ class AsyncRun(RunHandle, RunCalls):
         delay_s: float | None = None,
         priority: int | None = None,
     ) -> ProtocolChange:
-        """Controls protocols: advertise, withdraw; up, down; renew, release; enable, disable; priority."""
+        """Controls protocols: advertise, withdraw; up, down; renew, release; enable, disable (agents, LAGs); priority."""
         return await self.client.change_protocols(
             self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s, priority=priority
         )

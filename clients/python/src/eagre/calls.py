@@ -278,7 +278,7 @@ def change_protocols(
     delay_s: float | None = None,
     priority: int | None = None,
 ) -> Call[r.ProtocolChange]:
-    """Controls protocols: advertise, withdraw; up, down; renew, release; enable, disable; priority."""
+    """Controls protocols: advertise, withdraw; up, down; renew, release; enable, disable (agents, LAGs); priority."""
     body = given(action=action, port=port, peers=list(peers), routes=list(routes), delay_s=delay_s, priority=priority)
     return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
 
