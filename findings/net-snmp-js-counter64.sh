@@ -10,7 +10,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-npm install --silent --no-fund --no-audit net-snmp@3.29.2 > log 2>&1 || exit 2
+npm install --silent net-snmp@3.29.2 || exit 2
 cat > try.js <<'END'
 const snmp = require("net-snmp");
 
