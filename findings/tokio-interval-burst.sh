@@ -11,7 +11,9 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-cargo init -q --name burst . && cargo add -q tokio@=1.54.1 --features rt,time && cargo fetch -q || exit 2
+cargo init -q --name burst . && cargo add -q tokio@=1.54.1 || exit 2
+sed -i 's/^tokio = .*/tokio = { version = "=1.54.1", features = ["rt", "time"] }/' Cargo.toml
+cargo fetch -q || exit 2
 cat > src/main.rs <<'END'
 use std::time::Duration;
 use tokio::time::{interval, sleep, Instant, MissedTickBehavior};
