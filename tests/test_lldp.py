@@ -142,9 +142,10 @@ def test_many_hosts_are_as_many_neighbours_beside_a_namespace(lab):
 
 def test_a_short_run_explains_that_no_neighbour_was_heard(lab):
     """Most agents send every 30 s: a port without neighbours in a shorter run says so, a port with one does not."""
-    head = "ports:\n  west: {device: 'ring:a', ip: 10.0.0.1/24, lldp: {interval: 1s}}\n  east: {device: 'ring:b', ip: 10.0.0.2/24}\n"
-    stream = "streams:\n  - {from: west, to: east, packet: [ipv4, udp], size: 128B, rate: 10pps}\nload: {duration: 300ms, drain: 50ms}\n"
-    result = lab.eagre("run", lab.file(head + stream), "--json", "-").told
+    ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24", "lldp": {"interval": "1s"}}, "east": {"device": "ring:b", "ip": "10.0.0.2/24"}}
+    stream = {"from": "west", "to": "east", "packet": ["ipv4", "udp"], "size": "128B", "rate": "10pps"}
+    profile = lab.profile(ports, [stream], load={"duration": "300ms", "drain": "50ms"})
+    result = lab.eagre("run", profile, "--json", "-").told
     (note,) = [note for note in result["verdict"]["notes"] if "neighbour" in note]
     assert note.startswith("port west: no LLDP neighbour within 300ms; most agents send every 30s"), note
 

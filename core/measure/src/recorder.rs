@@ -435,7 +435,7 @@ impl Recorder {
         unknown
     }
 
-    /// The same for a burst of packets that a pause touched, each of them.
+    /// Counts a burst of packets that a pause touched, each of them, in a shorter loop.
     #[inline(never)]
     fn record_touched(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
         if let Some(touched) = self.table.touched.as_ref().filter(|touched| touched.rows.len() >= WARM_FROM) {
@@ -473,7 +473,7 @@ impl Recorder {
         unknown
     }
 
-    /// The same, but each arrival has a separate instant, in the same order.
+    /// As [`Self::record`], but each arrival has a separate instant, in the same order.
     #[inline]
     pub fn record_each(&mut self, arrivals: &[Arrival], instants: &[Nanos]) -> u64 {
         debug_assert_eq!(arrivals.len(), instants.len());

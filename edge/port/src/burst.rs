@@ -194,6 +194,7 @@ impl Burst {
     /// # Panics
     /// If `to` has frames of another pool.
     #[inline(always)]
+    #[must_use = "the frame is sent as it is"]
     pub fn pass<'t>(&mut self, to: &'t mut Self) -> Option<FrameMut<'t>> {
         let place = to.frames.get_mut(to.len)?;
         let len = self.len.checked_sub(1)?;

@@ -56,7 +56,8 @@ impl NewFile {
         let mut file = BufWriter::new(&mut self.draft);
         let written = serde_json::to_writer_pretty(&mut file, document).map_err(std::io::Error::from);
         let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
-        drop(file);
+        // What a failed write has left is not tried again.
+        let _ = file.into_parts();
         written.and_then(|()| self.draft.commit()).map_err(|e| lost(&self.path, &e))
     }
 
