@@ -1,6 +1,6 @@
 //! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP. Reads and writes them.
 //!
-//! Not here: types of frames and ports of one protocol. They are in its folder; those of multicast groups are here.
+//! Not here: types of frames and ports of one protocol. They are in its folder; frame types of multicast groups are here.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
@@ -250,7 +250,7 @@ fn put_udp(frame: &mut Vec<u8>, (from, to): (u16, u16), payload: &[u8], addresse
     frame[start + 6..start + 8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// What a frame has that came whole.
+/// Content of a frame that came whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Received<'f> {
     pub(crate) from: Mac,
