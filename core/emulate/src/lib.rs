@@ -35,6 +35,8 @@ pub use vlans::{ClientVlans, EachVlan};
 /// UDP ports of clients, over IPv4 and over IPv6.
 const CLIENT_PORT_V4: u16 = dhcp::CLIENT_PORT;
 const CLIENT_PORT_V6: u16 = dhcp6::CLIENT_PORT;
-/// Protocols of hosts directly over Ethernet: the type of their frames, and whether a frame may be for a host by the bytes after it.
-const DIRECT: [(u16, fn(&[u8]) -> bool); 3] =
+/// A type of frames, and whether one may be for a host by the bytes after it.
+type DirectFrames = (u16, fn(&[u8]) -> bool);
+/// Protocols of hosts directly over Ethernet.
+const DIRECT: [DirectFrames; 3] =
     [(lldp::ETHERTYPE, |_| true), (pppoe::DISCOVERY, |_| true), (pppoe::SESSION, pppoe::is_control)];
