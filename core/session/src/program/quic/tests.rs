@@ -1,7 +1,7 @@
 //! Both ends over connections of a plain QUIC, and each end before one that does something else.
 
 use crate::plan::*;
-use crate::quic::plain::{Against, early, failures, joined_at, joined_by};
+use crate::quic::plain::{Against, STREAMS, early, failures, joined_at, joined_by};
 use crate::quic::{Quic, QuicEnd, QuicEvent};
 use crate::scale::Scale;
 use crate::{Counts, Reason};
@@ -154,6 +154,31 @@ fn streams_of_the_other_kind_are_refused() {
         against.peer.close(Nanos::ZERO, 0);
         against.run(20);
         assert_eq!(against.half.counts().bytes_received, 10, "{one_way}");
+    }
+}
+
+/// Streams of a server are opened in the order of its programs, whichever of them has something to send first.
+#[test]
+fn a_stream_that_is_opened_for_a_later_program_is_used() {
+    let answer = Op::Send(Content::generated(Size::Fixed(10)));
+    let server = Program { ops: vec![Op::Expect(Expect::Bytes(10)), answer, Op::Expect(Expect::End)] };
+    let app = AppPlan::Program { client: Arc::new(Program { ops: Vec::new() }), server: Arc::new(server) };
+    let mut against = Against::by(app, by(1, true), Side::Server);
+    let client = |place: u64| place << 2 | 2;
+    let server = |place: u64| QuicEvent::Readable(place << 2 | 3);
+    // As many as the client takes respond, and do not end.
+    let later = [STREAMS + 1, STREAMS];
+    for place in (0..STREAMS).chain(later) {
+        against.peer.send(client(place), &[7; 10]);
+    }
+    against.run(5);
+    let is_answered = |against: &Against, place| against.events.contains(&server(place));
+    assert!((0..STREAMS).all(|place| is_answered(&against, place)), "{:?}", against.events);
+    for (ended, place) in later.into_iter().rev().enumerate() {
+        assert!(!later[..2 - ended].iter().any(|place| is_answered(&against, *place)));
+        against.peer.finish(client(ended as u64));
+        against.run(5);
+        assert!(is_answered(&against, place), "{place}: {:?}", against.events);
     }
 }
 
