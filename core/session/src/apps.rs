@@ -305,9 +305,9 @@ impl Apps {
     /// Takes a session's turn away, if it waits for one, and lets it request another: must be called within the stack's
     /// `with`.
     pub fn ask_again(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        self.tell(now, flow, io, |_, _, ctx, flow| {
+        self.tell(now, flow, io, |app, _, ctx, flow| {
             if ctx.take_turn_away(flow) {
-                ctx.wake_at(flow, now);
+                app.ask_again(ctx, flow);
             }
         });
     }

@@ -739,12 +739,7 @@ impl OverQuic {
                 return give_up(ctx, flow, reason);
             }
             let mut due = std::mem::take(&mut channel.due);
-            // A turn may have been taken away, so that the programs ask for another.
-            if !flow.has(Flag::Turn) && channel.signs[sign::TURN] > 0 {
-                self.take_turns_away(ctx, channel, &mut due);
-            }
             if is_due {
-                due.iter().for_each(|place| channel.wake(*place, None));
                 while let Some((_, place)) = channel.first_wake().filter(|(at, _)| *at <= ctx.now) {
                     channel.wake(place, None);
                     due.push(place);
@@ -761,15 +756,19 @@ impl OverQuic {
         });
     }
 
-    /// Takes away the turns of all programs that wait for one, which are to be woken.
+    /// Takes away the turns of all programs that wait for one, which are woken to request another: soon, or earlier by what comes.
     #[cold]
-    fn take_turns_away(&self, ctx: &mut Ctx<'_>, channel: &mut Channel, due: &mut Vec<usize>) {
-        for place in 0..channel.lanes.len() {
-            if ctx.take_turn_away(&mut channel.lanes[place].flow) {
-                channel.count(&self.machine, place);
-                due.push(place);
+    pub(crate) fn ask_again(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, channel| {
+            for place in 0..channel.lanes.len() {
+                if ctx.take_turn_away(&mut channel.lanes[place].flow) {
+                    channel.count(&self.machine, place);
+                    channel.wake(place, Some(ctx.now));
+                }
             }
-        }
+            channel.show(flow, self.wanted(ctx));
+            ctx.ask.wake = Some(ctx.now);
+        });
     }
 
     pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

@@ -197,7 +197,30 @@ fn the_turns_of_all_streams_come_back() {
     });
 }
 
-/// Turns from before the rate changed do not.
+/// They request others when the rate changes, even if something comes before they are woken for that.
+#[test]
+fn the_turns_of_all_streams_are_requested_again() {
+    let quic = by(5, false);
+    let ends =
+        joined_at(&raw(10, 10, 3), quic, Some(Pps::new(100)), 2_000, |milli, now, client| match milli {
+            0 => client.tell(|apps, _, _| assert!(apps.scale(0, now, Scale::new(0, 1)))),
+            20 => {
+                client.tell(|apps, flow, io| {
+                    apps.scale(0, now, Scale::ONE);
+                    apps.ask_again(now, flow, io);
+                });
+                let mut nothing = crate::quic::plain::Plain::default();
+                nothing.join();
+                client.tell(|apps, flow, io| apps.received(now, flow, io, &nothing.out[0]));
+            }
+            _ => {}
+        });
+    let [client, server] = both(&ends);
+    assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{:?}", client.details);
+    assert_eq!((client.completed, client.requests, server.transactions), (1, 15, 15));
+}
+
+/// Turns from before the rate changed do not come back.
 #[test]
 fn turns_of_the_old_rate_do_not_come_back() {
     joined_at(&raw(10, 10, 3), by(5, false), Some(Pps::new(10)), 60, |milli, now, client| {
