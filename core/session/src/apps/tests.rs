@@ -528,6 +528,30 @@ fn a_turn_of_the_old_rate_is_not_used() {
     }
 }
 
+/// One that waits for a response meanwhile gets another turn, too.
+#[test]
+fn a_turn_is_requested_again_beside_a_response() {
+    let mut entry = plan(endless_http(2).0);
+    entry.verify = false;
+    entry.load = LoadPlan { request_rate: Some(Pps::new(1)), ..LoadPlan::at(OpenRate::Max) };
+    let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+    let at = Nanos::from_millis;
+    let mut flow = apps.start(at(0), CLIENT, 0);
+    let mut tell = |apps: &mut Apps, tell: &dyn Fn(&mut Apps, &mut Flow, &mut Io)| {
+        let mut io = Io::new(FlowId(0), CLIENT);
+        tell(apps, &mut flow, &mut io);
+        (io.asked() > 0, io.asked_to_wake())
+    };
+    let told = tell(&mut apps, &|apps, flow, io| apps.opened(at(0), flow, io));
+    assert_eq!(told, (true, Some(at(1_000))));
+    apps.scale(0, at(500), Scale::new(1, 2));
+    let told = tell(&mut apps, &|apps, flow, io| apps.ask_again(at(500), flow, io));
+    assert_eq!(told, (false, Some(at(500))));
+    let told = tell(&mut apps, &|apps, flow, io| apps.woke(at(501), flow, io));
+    assert_eq!(told, (false, Some(at(1_500))));
+    assert!(tell(&mut apps, &|apps, flow, io| apps.woke(at(1_500), flow, io)).0);
+}
+
 /// A session that does not wait for a turn any more while the rate is zero has no request that is due, and gives no turn back.
 #[test]
 fn nothing_is_due_once_a_session_does_not_wait_for_the_rate() {
