@@ -644,7 +644,7 @@ impl Ctx<'_> {
 
     /// Whether a client's next turn is now, or was before; if not, it waits for one.
     fn has_turn_now(&mut self, flow: &mut Flow) -> bool {
-        // Whoever has to go on although its time is up takes any.
+        // A client that has to go on although its time is up takes any turn.
         let end = self.common.up.map(|_| flow.up_end(self.now)).filter(|end| *end > self.now);
         let end = end.unwrap_or(Nanos::MAX);
         let Some(pacer) = &mut self.pacers.requests else { return true };

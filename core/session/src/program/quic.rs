@@ -756,7 +756,7 @@ impl OverQuic {
         });
     }
 
-    /// Takes away the turns of all programs that wait for one, which are woken to request another: soon, or earlier by what comes.
+    /// Takes away the turns of all programs that wait for one, which are woken now to request another.
     #[cold]
     pub(crate) fn ask_again(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         with(ctx, flow, |ctx, flow, channel| {
