@@ -134,6 +134,14 @@ impl AnyApp {
         each!(self, app => app.woke(ctx, flow));
     }
 
+    /// A session's turn was taken away: it is woken to request another.
+    pub(crate) fn ask_again(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        match self {
+            Self::ProgramQuic(app) => app.ask_again(ctx, flow),
+            _ => ctx.wake_at(flow, ctx.now),
+        }
+    }
+
     pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         each!(self, app => app.stop(ctx, flow));
     }

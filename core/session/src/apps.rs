@@ -302,12 +302,13 @@ impl Apps {
         self.pacers[self.groups[usize::from(group.0)].key.session].left == Some(0)
     }
 
-    /// Takes a session's turn away, if it waits for one, and lets it request another: must be called within the stack's
-    /// `with`.
+    /// Takes a session's turn away, if it waits for one from before the rate changed, and lets it request another: must be called
+    /// within the stack's `with`. One that is woken before that requests another itself, unless it waits to close: it closes
+    /// at its old turn.
     pub fn ask_again(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        self.tell(now, flow, io, |_, _, ctx, flow| {
+        self.tell(now, flow, io, |app, _, ctx, flow| {
             if ctx.take_turn_away(flow) {
-                ctx.wake_at(flow, now);
+                app.ask_again(ctx, flow);
             }
         });
     }

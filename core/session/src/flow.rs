@@ -599,21 +599,29 @@ impl Ctx<'_> {
         if self.has_asked_all() {
             return false;
         }
-        let may = self.take_own_turn(flow) || self.has_turn_now(flow);
+        let may = self.take_own_turn(flow).is_some() || self.has_turn_now(flow);
         if let Some(left) = self.pacers.left.as_mut().filter(|_| may) {
             *left -= 1;
         }
         may
     }
 
-    /// Takes the turn that a client has waited for, if it has.
+    /// Takes the turn that a client has waited for, if it has one to send a request. One from before the rate changed is none.
     #[inline]
-    fn take_own_turn(&mut self, flow: &mut Flow) -> bool {
-        let had = flow.take(Flag::Turn);
-        if had {
-            self.pacers.awaited(self.number, flow, self.extras);
+    fn take_own_turn(&mut self, flow: &mut Flow) -> Option<Nanos> {
+        if !flow.take(Flag::Turn) {
+            return None;
         }
-        had
+        let turn = self.pacers.awaited(self.number, flow, self.extras);
+        let at = turn.and_then(|turn| self.pacers.requests.as_ref()?.comes(turn));
+        if at.is_none()
+            && self.common.late
+            && let Some(extra) = self.extras.find_mut(flow)
+        {
+            extra.dues.pop_back();
+            extra.entries.pop_back();
+        }
+        at
     }
 
     /// A client sends no more requests: the turn that it waits for goes to another, if it has not come.
@@ -636,7 +644,9 @@ impl Ctx<'_> {
 
     /// Whether a client's next turn is now, or was before; if not, it waits for one.
     fn has_turn_now(&mut self, flow: &mut Flow) -> bool {
-        let end = self.common.up.map_or(Nanos::MAX, |_| flow.up_end(self.now));
+        // A client that has to go on although its time is up takes any turn.
+        let end = self.common.up.map(|_| flow.up_end(self.now)).filter(|end| *end > self.now);
+        let end = end.unwrap_or(Nanos::MAX);
         let Some(pacer) = &mut self.pacers.requests else { return true };
         let turn = pacer.next_before(self.now, end);
         // While the rate is zero it waits for a turn of its own: a change of the rate wakes it.
@@ -652,13 +662,7 @@ impl Ctx<'_> {
             }
         }
         if waits {
-            let at = turn.unwrap_or(Nanos::MAX);
-            // Programs on streams of a connection have the flow's number in common.
-            if self.common.quic || flow.extra().is_some() {
-                self.extras.of(flow).turn = Some(pacer.turn(at));
-            } else {
-                pacer.await_turn(self.number, at);
-            }
+            self.await_turn(flow, turn.unwrap_or(Nanos::MAX));
         }
         let is_now = turn.is_some_and(|at| at <= self.now);
         if !is_now {
@@ -667,15 +671,27 @@ impl Ctx<'_> {
         is_now
     }
 
-    /// Takes a client's turn away, if it waits for one; returns whether it did.
-    pub(crate) fn take_turn_away(&mut self, flow: &mut Flow) -> bool {
-        let had = self.take_own_turn(flow);
-        if had && self.common.late {
-            let extra = self.extras.of(flow);
-            extra.dues.pop_back();
-            extra.entries.pop_back();
+    /// Notes that a client waits for a turn that comes at `at`.
+    fn await_turn(&mut self, flow: &mut Flow, at: Nanos) {
+        let Some(pacer) = &mut self.pacers.requests else { return };
+        // Programs on streams of a connection have the flow's number in common.
+        if self.common.quic || flow.extra().is_some() {
+            self.extras.of(flow).turn = Some(pacer.turn(at));
+        } else {
+            pacer.await_turn(self.number, at);
         }
-        had
+    }
+
+    /// Takes a client's turn away, if it waits for one from before the rate changed; returns whether it did. One that it has got
+    /// since is left to it.
+    pub(crate) fn take_turn_away(&mut self, flow: &mut Flow) -> bool {
+        if !flow.has(Flag::Turn) {
+            return false;
+        }
+        let Some(at) = self.take_own_turn(flow) else { return true };
+        flow.set(Flag::Turn);
+        self.await_turn(flow, at);
+        false
     }
 }
 

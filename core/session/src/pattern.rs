@@ -103,5 +103,16 @@ mod tests {
             prop_assert!(matches(number, offset, &both));
             prop_assert_eq!(both, bytes(number, offset, len));
         }
+
+        #[test]
+        fn pieces_end_where_offsets_wrap(number in 0u64..1 << 34, offset in (1u64 << 32) - 40_000..1 << 32, len in 1u64..80_000) {
+            let single: Vec<u8> = (offset..offset + len).map(|offset| lasting(number, offset, 1)[0]).collect();
+            let piece = lasting(number, offset, len);
+            prop_assert!(!piece.is_empty());
+            prop_assert_eq!(piece, &single[..piece.len()]);
+            let mut written = vec![0; len as usize];
+            write(number, offset, &mut written);
+            prop_assert!(bytes(number, offset, len) == single && written == single);
+        }
     }
 }

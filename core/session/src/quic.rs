@@ -327,7 +327,8 @@ impl Carried {
     }
 
     /// The same on a flow whose session is open, and no event urgent: returns whether they are left to the end of the burst, of whose
-    /// datagrams more may be its own. So what came on a stream with several is read in one go.
+    /// datagrams more may be its own. So what came on a stream with several is read in one go. Data that came before RESET_STREAM in the same
+    /// burst is discarded unread (RFC 9000 section 3.2).
     #[inline]
     pub(crate) fn receive_some(&mut self, ctx: &mut Ctx<'_>, flow: &Flow, datagram: &[u8]) -> bool {
         self.receive(ctx, datagram);

@@ -52,6 +52,11 @@ pub(crate) fn over_streams(
             let mut io = Io::for_datagrams(FlowId(0), group, Vec::new());
             tell(apps, flow, &mut io);
             closed = io.asked_to_close();
+            if io.asked_to_tend() {
+                let mut io = Io::for_datagrams(FlowId(0), group, Vec::new());
+                apps.tended(NOW, flow, &mut io);
+                closed |= io.asked_to_close();
+            }
         }
     };
     tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.opened(NOW, flow, io));

@@ -106,7 +106,7 @@ fn main() {
     }
 }
 
-/// Seconds of a processor that this process has used.
+/// Seconds of a processor that the main thread has used, which does all.
 fn used() -> f64 {
     let text = std::fs::read_to_string("/proc/self/schedstat").expect("Linux counts them");
     let nanos =

@@ -491,6 +491,67 @@ fn a_turn_of_the_old_rate_does_not_come_back() {
     }
 }
 
+/// A session that is woken at its old turn, before it is to request another, does so itself.
+#[test]
+fn a_turn_of_the_old_rate_is_not_used() {
+    for late in [false, true] {
+        let mut entry = plan(endless_http(1).0);
+        entry.verify = false;
+        entry.load = LoadPlan { request_rate: Some(Pps::new(1)), late, ..LoadPlan::at(OpenRate::Max) };
+        let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+        let at = Nanos::from_millis;
+        let mut flows = [0, 1, 2].map(|number| apps.start(at(0), CLIENT, number));
+        let mut tell = |apps: &mut Apps, number: usize, tell: &dyn Fn(&mut Apps, &mut Flow, &mut Io)| {
+            let (flow, mut io) = (&mut flows[number], Io::new(FlowId(number as u32), CLIENT));
+            tell(apps, flow, &mut io);
+            let dues = apps.extras.find(flow).map_or(0, |extra| extra.dues.len());
+            assert_eq!(dues, usize::from(late), "{number}: one request is due, or sent");
+            (io.asked() > 0, io.asked_to_wake())
+        };
+        for (number, wake) in [(1, 1_000), (2, 2_000)] {
+            if number == 1 {
+                assert!(tell(&mut apps, 0, &|apps, flow, io| apps.opened(at(0), flow, io)).0);
+            }
+            let told = tell(&mut apps, number, &|apps, flow, io| apps.opened(at(10), flow, io));
+            assert_eq!(told, (false, Some(at(wake))), "{late}");
+        }
+        apps.scale(0, at(500), Scale::new(1, 2));
+        let told = tell(&mut apps, 1, &|apps, flow, io| apps.woke(at(1_000), flow, io));
+        assert_eq!(told, (false, Some(at(1_500))), "{late}: the old turn is none");
+        let told = tell(&mut apps, 1, &|apps, flow, io| apps.ask_again(at(1_001), flow, io));
+        assert_eq!(told, (false, None), "{late}: it has requested another");
+        let told = tell(&mut apps, 1, &|apps, flow, io| apps.woke(at(1_500), flow, io));
+        assert!(told.0, "{late}");
+        let mut io = Io::new(FlowId(2), CLIENT);
+        apps.ask_again(at(1_501), &mut flows[2], &mut io);
+        assert_eq!(io.asked_to_wake(), Some(at(1_501)), "{late}");
+    }
+}
+
+/// One that waits for a response meanwhile gets another turn, too.
+#[test]
+fn a_turn_is_requested_again_beside_a_response() {
+    let mut entry = plan(endless_http(2).0);
+    entry.verify = false;
+    entry.load = LoadPlan { request_rate: Some(Pps::new(1)), ..LoadPlan::at(OpenRate::Max) };
+    let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+    let at = Nanos::from_millis;
+    let mut flow = apps.start(at(0), CLIENT, 0);
+    let mut tell = |apps: &mut Apps, tell: &dyn Fn(&mut Apps, &mut Flow, &mut Io)| {
+        let mut io = Io::new(FlowId(0), CLIENT);
+        tell(apps, &mut flow, &mut io);
+        (io.asked() > 0, io.asked_to_wake())
+    };
+    let told = tell(&mut apps, &|apps, flow, io| apps.opened(at(0), flow, io));
+    assert_eq!(told, (true, Some(at(1_000))));
+    apps.scale(0, at(500), Scale::new(1, 2));
+    let told = tell(&mut apps, &|apps, flow, io| apps.ask_again(at(500), flow, io));
+    assert_eq!(told, (false, Some(at(500))));
+    let told = tell(&mut apps, &|apps, flow, io| apps.woke(at(501), flow, io));
+    assert_eq!(told, (false, Some(at(1_500))));
+    assert!(tell(&mut apps, &|apps, flow, io| apps.woke(at(1_500), flow, io)).0);
+}
+
 /// A session that does not wait for a turn any more while the rate is zero has no request that is due, and gives no turn back.
 #[test]
 fn nothing_is_due_once_a_session_does_not_wait_for_the_rate() {

@@ -788,6 +788,9 @@ impl Client {
             self.pump(ctx, flow);
         } else if ctx.has_run_out(flow, ctx.common.patience.response) {
             ctx.fail(flow, Reason::ResponseTimeout);
+        } else if ctx.common.paced && flow.waiting < self.plan.pipeline.max(1) {
+            // Its turn was taken away while it waits for a response, too.
+            self.pump(ctx, flow);
         }
     }
 

@@ -22,7 +22,7 @@ use crate::http::QuicPlan;
 use crate::quic::link::{self, Link, give_up, state};
 use crate::quic::{Carried, Due, Quic, QuicEnd, QuicEvent, QuicRead, QuicUnsent, failure};
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap};
 use tcp::End;
 use units::Nanos;
 
@@ -64,7 +64,7 @@ pub(crate) struct Channel {
     /// Number of the first that have a stream on which they send.
     opened: usize,
     /// Others that have something to send.
-    waiting: VecDeque<usize>,
+    waiting: BTreeSet<usize>,
     /// Those that are woken now.
     due: Vec<usize>,
     /// When the connection is closed at the latest.
@@ -95,8 +95,6 @@ struct Lane {
     heard: bool,
     /// When it wants to be woken.
     wake: Option<Nanos>,
-    /// It is among those that wait for a stream.
-    waits: bool,
     /// Signs that were counted.
     signs: [bool; SIGNS],
 }
@@ -146,7 +144,7 @@ impl Channel {
             signs: [0; SIGNS],
             wakes: BinaryHeap::new(),
             opened: 0,
-            waiting: VecDeque::new(),
+            waiting: BTreeSet::new(),
             due: Vec::new(),
             parts: None,
             early: false,
@@ -454,8 +452,8 @@ impl OverQuic {
                 self.tell(ctx, flow, channel, place, |_, _, _| {});
             }
         }
-        while let Some(place) = channel.waiting.pop_front() {
-            channel.lanes[place].waits = false;
+        // The first gets its stream first: if there is none for it, there is none for the others.
+        while let Some(place) = channel.waiting.pop_first() {
             self.tell(ctx, flow, channel, place, |_, _, _| {});
             if channel.lanes[place].output.is_none() {
                 return;
@@ -625,9 +623,7 @@ impl OverQuic {
     fn output(channel: &mut Channel, place: usize) -> Option<u64> {
         while channel.opened <= place {
             let Some(id) = channel.carried.quic.open(false) else {
-                if !std::mem::replace(&mut channel.lanes[place].waits, true) {
-                    channel.waiting.push_back(place);
-                }
+                channel.waiting.insert(place);
                 return None;
             };
             channel.lanes[channel.opened].output = Some(id);
@@ -743,12 +739,7 @@ impl OverQuic {
                 return give_up(ctx, flow, reason);
             }
             let mut due = std::mem::take(&mut channel.due);
-            // A turn may have been taken away, so that the programs ask for another.
-            if !flow.has(Flag::Turn) && channel.signs[sign::TURN] > 0 {
-                self.take_turns_away(ctx, channel, &mut due);
-            }
             if is_due {
-                due.iter().for_each(|place| channel.wake(*place, None));
                 while let Some((_, place)) = channel.first_wake().filter(|(at, _)| *at <= ctx.now) {
                     channel.wake(place, None);
                     due.push(place);
@@ -765,15 +756,19 @@ impl OverQuic {
         });
     }
 
-    /// Takes away the turns of all programs that wait for one, which are to be woken.
+    /// Takes away the turns of all programs that wait for one, which are woken now to request another.
     #[cold]
-    fn take_turns_away(&self, ctx: &mut Ctx<'_>, channel: &mut Channel, due: &mut Vec<usize>) {
-        for place in 0..channel.lanes.len() {
-            if ctx.take_turn_away(&mut channel.lanes[place].flow) {
-                channel.count(&self.machine, place);
-                due.push(place);
+    pub(crate) fn ask_again(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, channel| {
+            for place in 0..channel.lanes.len() {
+                if ctx.take_turn_away(&mut channel.lanes[place].flow) {
+                    channel.count(&self.machine, place);
+                    channel.wake(place, Some(ctx.now));
+                }
             }
-        }
+            channel.show(flow, self.wanted(ctx));
+            ctx.ask.wake = Some(ctx.now);
+        });
     }
 
     pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

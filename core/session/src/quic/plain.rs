@@ -12,7 +12,7 @@ use units::Pps;
 
 pub(crate) const SECOND: u64 = 1_000_000_000;
 /// Streams of an end that the other one takes at a time.
-const STREAMS: u64 = 50;
+pub(crate) const STREAMS: u64 = 50;
 
 /// A connection with plain datagrams: a kind, a stream, a code, and bytes.
 #[derive(Default)]

@@ -480,6 +480,10 @@ impl Client {
                 self.pump(ctx, flow, link);
             }
             state::OPEN if ctx.has_run_out(flow, patience) => ctx.fail(flow, Reason::ResponseTimeout),
+            // Its turn was taken away while it waits for a reply, too.
+            state::OPEN if ctx.common.paced && flow.waiting < self.plan.pipeline.max(1) => {
+                self.pump(ctx, flow, link);
+            }
             state::STAYING => self.end(ctx, flow, link),
             state::CLOSING if ctx.has_run_out(flow, patience) => {
                 ctx.counts.detail("no Close frame in response to Close");

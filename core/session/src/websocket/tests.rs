@@ -3,11 +3,13 @@
 use super::*;
 use crate::counts::CompressionCounts;
 use crate::plan::*;
+use crate::scale::Scale;
 use crate::testing::{Wire, plan};
+use crate::{Apps, Flow};
 use ::websocket::{HEADER_MAX, Header, Mask, Opcode};
 use proptest::prelude::*;
 use std::sync::Arc;
-use tcp::End;
+use tcp::{App, End, FlowId, GroupId, Io};
 use units::{Nanos, Pps};
 
 const MINUTE: Nanos = Nanos::from_secs(60);
@@ -404,6 +406,29 @@ fn a_rate_is_shared_and_late_messages_count_from_when_they_were_due() {
     assert_eq!((client.requests, client.transactions), (50, 50));
     assert_eq!((client.ttfb_due.samples(), client.ttlb_due.samples()), (50, 50));
     assert!((490..520).contains(&(wire.now.0 / 1_000_000 - 1_000)), "{:?}", wire.now);
+}
+
+/// A turn that is taken away while a reply is outstanding is requested again.
+#[test]
+fn a_turn_is_requested_again_beside_a_reply() {
+    let mut plan = entry(WebsocketPlan { pipeline: 2, ..websocket(10, 5) });
+    plan.load.request_rate = Some(Pps::new(1));
+    let mut apps = Apps::new(&[plan], 0, 1, |_| panic!("nothing is secured here"));
+    let (at, group) = (Nanos::from_millis, GroupId(0));
+    let mut flow = apps.start(at(0), group, 0);
+    let mut tell = |apps: &mut Apps, tell: &dyn Fn(&mut Apps, &mut Flow, &mut Io)| {
+        let mut io = Io::new(FlowId(0), group);
+        tell(apps, &mut flow, &mut io);
+        (io.asked() > 0, io.asked_to_wake())
+    };
+    assert!(tell(&mut apps, &|apps, flow, io| apps.opened(at(0), flow, io)).0);
+    let told = tell(&mut apps, &|apps, flow, io| apps.received(at(0), flow, io, &switching()));
+    assert_eq!(told, (true, Some(at(1_000))));
+    apps.scale(0, at(500), Scale::new(1, 2));
+    let told = tell(&mut apps, &|apps, flow, io| apps.ask_again(at(500), flow, io));
+    assert_eq!(told, (false, Some(at(500))));
+    let told = tell(&mut apps, &|apps, flow, io| apps.woke(at(501), flow, io));
+    assert_eq!(told, (false, Some(at(1_500))));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Both ends over connections of a plain QUIC, and each end before one that does something else.
 
 use crate::plan::*;
-use crate::quic::plain::{Against, early, failures, joined_at, joined_by};
+use crate::quic::plain::{Against, STREAMS, early, failures, joined_at, joined_by};
 use crate::quic::{Quic, QuicEnd, QuicEvent};
 use crate::scale::Scale;
 use crate::{Counts, Reason};
@@ -157,6 +157,31 @@ fn streams_of_the_other_kind_are_refused() {
     }
 }
 
+/// Streams of a server are opened in the order of its programs, whichever of them has something to send first.
+#[test]
+fn a_stream_that_is_opened_for_a_later_program_is_used() {
+    let answer = Op::Send(Content::generated(Size::Fixed(10)));
+    let server = Program { ops: vec![Op::Expect(Expect::Bytes(10)), answer, Op::Expect(Expect::End)] };
+    let app = AppPlan::Program { client: Arc::new(Program { ops: Vec::new() }), server: Arc::new(server) };
+    let mut against = Against::by(app, by(1, true), Side::Server);
+    let client = |place: u64| place << 2 | 2;
+    let server = |place: u64| QuicEvent::Readable(place << 2 | 3);
+    // As many as the client takes respond, and do not end.
+    let later = [STREAMS + 1, STREAMS];
+    for place in (0..STREAMS).chain(later) {
+        against.peer.send(client(place), &[7; 10]);
+    }
+    against.run(5);
+    let is_answered = |against: &Against, place| against.events.contains(&server(place));
+    assert!((0..STREAMS).all(|place| is_answered(&against, place)), "{:?}", against.events);
+    for (ended, place) in later.into_iter().rev().enumerate() {
+        assert!(!later[..2 - ended].iter().any(|place| is_answered(&against, *place)));
+        against.peer.finish(client(ended as u64));
+        against.run(5);
+        assert!(is_answered(&against, place), "{place}: {:?}", against.events);
+    }
+}
+
 /// Programs on streams beside each other wait for a turn each, and others can take all of them.
 #[test]
 fn the_turns_of_all_streams_come_back() {
@@ -172,7 +197,30 @@ fn the_turns_of_all_streams_come_back() {
     });
 }
 
-/// Turns from before the rate changed do not.
+/// They request others when the rate changes, even if something comes before they are woken for that.
+#[test]
+fn the_turns_of_all_streams_are_requested_again() {
+    let quic = by(5, false);
+    let ends =
+        joined_at(&raw(10, 10, 3), quic, Some(Pps::new(100)), 2_000, |milli, now, client| match milli {
+            0 => client.tell(|apps, _, _| assert!(apps.scale(0, now, Scale::new(0, 1)))),
+            20 => {
+                client.tell(|apps, flow, io| {
+                    apps.scale(0, now, Scale::ONE);
+                    apps.ask_again(now, flow, io);
+                });
+                let mut nothing = crate::quic::plain::Plain::default();
+                nothing.join();
+                client.tell(|apps, flow, io| apps.received(now, flow, io, &nothing.out[0]));
+            }
+            _ => {}
+        });
+    let [client, server] = both(&ends);
+    assert_eq!((failures(client), failures(server)), (vec![], vec![]), "{:?}", client.details);
+    assert_eq!((client.completed, client.requests, server.transactions), (1, 15, 15));
+}
+
+/// Turns from before the rate changed do not come back.
 #[test]
 fn turns_of_the_old_rate_do_not_come_back() {
     joined_at(&raw(10, 10, 3), by(5, false), Some(Pps::new(10)), 60, |milli, now, client| {
