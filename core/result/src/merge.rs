@@ -40,6 +40,17 @@ const REMEDY: &str = "run again, with less load on that machine or at a lower ra
 /// Remedy for figures of a machine that was lost.
 const ALL_THERE: &str = "run again once all machines of the run are there";
 
+/// The times of an interval that these parts have, without rows.
+pub fn interval_head<'a>(parts: impl Iterator<Item = &'a IntervalDocument> + Clone) -> IntervalDocument {
+    IntervalDocument {
+        schema: crate::INTERVAL_SCHEMA.into(),
+        at_s: parts.clone().map(|part| part.at_s).fold(0.0, f64::max),
+        interval_s: parts.clone().map(|part| part.interval_s).fold(0.0, f64::max),
+        draining: parts.clone().any(|part| part.draining),
+        ..IntervalDocument::default()
+    }
+}
+
 impl Shares {
     /// The totals of all parts.
     pub fn total(&self, parts: &[&TotalDocument], times: Option<&GroupTimes>) -> TotalDocument {
@@ -90,10 +101,6 @@ impl Shares {
         let disturbed = self.parts.iter().zip(&all);
         let sums: Vec<&StreamResult> = there.iter().filter_map(|part| part.all_streams.as_ref()).collect();
         IntervalDocument {
-            schema: crate::INTERVAL_SCHEMA.into(),
-            at_s: there.iter().map(|part| part.at_s).fold(0.0, f64::max),
-            interval_s: there.iter().map(|part| part.interval_s).fold(0.0, f64::max),
-            draining: there.iter().any(|part| part.draining),
             disturbances: disturbed
                 .flat_map(|(name, part)| part.disturbances.iter().map(move |reason| of(name, reason)))
                 .collect(),
@@ -103,6 +110,7 @@ impl Shares {
             all_streams: (!sums.is_empty()).then(|| sum(&sums, None, None)),
             groups: self.groups(&each(&all, |part| &part.groups), None, times),
             sessions: self.sessions(&each(&all, |part| &part.sessions)),
+            ..interval_head(there.iter().copied())
         }
     }
 

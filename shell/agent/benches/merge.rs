@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p agent`. Messages are simulated: agents that each send one message a second, as their processes write it, which is
 //! read and checked as the controller does. `sums` are intervals for the store of runs of more than 200 streams; `rows` are full
-//! snapshots, with a row for each stream that an agent sends: of the last interval, and since the start. Merging gives the row of
+//! snapshots, with a row for each stream that an agent sends: of the last interval, and since the start. Of `crossing`, each stream
+//! is sent by one agent and arrives at another, and both have a row. Merging gives the row of
 //! each stream of the interval; a document, with names, is made of rows when a client reads it, which the last column has. The
 //! median of some rounds is printed, in processor time, because the machine is shared. `docs/fleet.md` has the figures.
 
@@ -24,7 +25,7 @@ const BUCKETS: usize = 64;
 const DOCUMENTS_MAX: usize = 100_000;
 
 fn main() {
-    println!("agents  streams each  form  message kB  read ms  merge ms  share of a core  document ms");
+    println!("agents  streams each  form     message kB  read ms  merge ms  share of a core  document ms");
     for (agents, streams, form) in [
         (100, 1_000, Form::Sums),
         (1_000, 1_000, Form::Sums),
@@ -33,6 +34,10 @@ fn main() {
         (1_000, 100, Form::Rows),
         (100, 1_000, Form::Rows),
         (1_000, 1_000, Form::Rows),
+        (100, 100, Form::Crossing),
+        (1_000, 100, Form::Crossing),
+        (100, 1_000, Form::Crossing),
+        (1_000, 1_000, Form::Crossing),
         (1_000, 1_000, Form::Live),
     ] {
         measure(agents, streams, form);
@@ -43,7 +48,10 @@ fn main() {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Sums,
+    /// Rows of streams that begin and end at one machine.
     Rows,
+    /// Rows of streams from each machine to the next: both have them.
+    Crossing,
     Live,
 }
 
@@ -57,18 +65,19 @@ struct Run {
 fn measure(agents: usize, streams: usize, form: Form) {
     // Names of ten million streams would need a gigabyte; sums have none.
     let named = if agents * streams > 1_000_000 { 0 } else { streams };
+    let rows = |agent: usize| rows(agent, agents, streams, form);
     let columns = |agent: usize| Columns {
-        streams: (agent * streams..(agent + 1) * streams).map(|index| index as u32).collect(),
+        streams: rows(agent).map(|(from, stream)| (from * streams + stream) as u32).collect(),
         ..Columns::default()
     };
     let run = Run {
-        shares: shares(agents, named),
+        shares: shares(agents, named, form),
         columns: (0..agents).map(columns).collect(),
-        messages: (0..agents).map(|agent| message(agent, streams, form)).collect(),
+        messages: (0..agents).map(|agent| message(agent, rows(agent), form)).collect(),
     };
     let one_round = |_| match form {
         Form::Sums => run.sums(),
-        Form::Rows => run.rows(),
+        Form::Rows | Form::Crossing => run.rows(),
         Form::Live => run.live(),
     };
     let mut times: Vec<[f64; 3]> = (0..ROUNDS).map(one_round).collect();
@@ -78,7 +87,7 @@ fn measure(agents: usize, streams: usize, form: Form) {
     let size = run.messages[0].len() as f64 / 1e3;
     let document = if document > 0.0 { format!("{:.1}", document * 1e3) } else { "-".to_owned() };
     println!(
-        "{agents:6}  {streams:12}  {form:4}  {size:10.1}  {:7.1}  {:8.1}  {:14.1}%  {document:>11}",
+        "{agents:6}  {streams:12}  {form:8}  {size:10.1}  {:7.1}  {:8.1}  {:14.1}%  {document:>11}",
         read * 1e3,
         merge * 1e3,
         (read + merge) * 100.0,
@@ -173,9 +182,20 @@ fn name(agent: usize, stream: usize) -> String {
     format!("s{agent}-{stream}")
 }
 
-fn shares(agents: usize, streams: usize) -> Shares {
+/// The rows that an agent has, in the plan's order: each with its sender, and its number there.
+fn rows(agent: usize, agents: usize, streams: usize, form: Form) -> impl Iterator<Item = (usize, usize)> {
+    let mut senders = vec![agent];
+    if form == Form::Crossing {
+        senders.push((agent + agents - 1) % agents);
+        senders.sort_unstable();
+    }
+    senders.into_iter().flat_map(move |from| (0..streams).map(move |stream| (from, stream)))
+}
+
+fn shares(agents: usize, streams: usize, form: Form) -> Shares {
+    let to = |agent: usize| if form == Form::Crossing { (agent + 1) % agents } else { agent };
     let all = (0..agents)
-        .flat_map(|agent| (0..streams).map(move |stream| (name(agent, stream), (agent, Some(agent)))));
+        .flat_map(|agent| (0..streams).map(move |stream| (name(agent, stream), (agent, Some(to(agent))))));
     Shares {
         parts: (0..agents).map(|agent| format!("agent 'a{agent}'")).collect(),
         ports: (0..agents).map(|agent| (format!("p{agent}"), agent)).collect(),
@@ -224,7 +244,27 @@ fn row(agent: usize, stream: usize, seconds: u64) -> StreamResult {
     }
 }
 
-fn message(agent: usize, streams: usize, form: Form) -> Vec<u8> {
+/// A row that a machine has: of another's stream, only what arrives, and of one to another, only what it sends.
+fn own_row(agent: usize, (from, stream): (usize, usize), seconds: u64, form: Form) -> StreamResult {
+    let whole = row(from, stream, seconds);
+    match form {
+        Form::Crossing if from == agent => StreamResult {
+            requested_pps: whole.requested_pps,
+            offered_pps: whole.offered_pps,
+            tx: whole.tx,
+            tx_bytes: whole.tx_bytes,
+            rx: Some(0),
+            rx_bytes: Some(0),
+            ..StreamResult::default()
+        },
+        Form::Crossing => StreamResult { offered_pps: 0.0, tx: 0, tx_bytes: 0, ..whole },
+        _ => whole,
+    }
+}
+
+/// A message with these rows.
+fn message(agent: usize, own: impl Iterator<Item = (usize, usize)>, form: Form) -> Vec<u8> {
+    let own: Vec<(usize, usize)> = own.collect();
     let interval = IntervalDocument {
         at_s: 1.0,
         interval_s: 1.0,
@@ -234,13 +274,13 @@ fn message(agent: usize, streams: usize, form: Form) -> Vec<u8> {
     };
     let mut raw = serde_json::to_value(RawTimes::default()).expect("sums");
     raw["all"]["is_measured"] = json!(true);
-    raw["all"]["latency"] = json!({"bits": 6, "first": 320, "counts": vec![streams as u64; BUCKETS]});
+    raw["all"]["latency"] = json!({"bits": 6, "first": 320, "counts": vec![own.len() as u64; BUCKETS]});
     let raw: RawTimes = serde_json::from_value(raw).expect("sums");
     let (mut bytes, mut block) = (Vec::new(), Vec::new());
     let part = match form {
         Form::Sums => FromPart::Interval(Box::new(interval), Box::new(raw)),
-        Form::Rows => {
-            let rows = |seconds| (0..streams).map(move |stream| row(agent, stream, seconds));
+        Form::Rows | Form::Crossing => {
+            let rows = |seconds| own.iter().map(move |of| own_row(agent, *of, seconds, form));
             let mut rows = RowsMessage::new(rows(1), rows(100));
             block = rows.detach();
             let full =
@@ -249,7 +289,7 @@ fn message(agent: usize, streams: usize, form: Form) -> Vec<u8> {
         }
         Form::Live => {
             let mut live = Live { at_s: 1.0, interval_s: 0.1, ..Live::default() };
-            for row in (0..streams).map(|stream| row(agent, stream, 100)) {
+            for row in own.iter().map(|(from, stream)| row(*from, *stream, 100)) {
                 let (live, times) = (&mut live.streams, row.latency_ns.expect("latencies"));
                 live.tx_pps.push(row.offered_pps);
                 live.rx_pps.push(row.offered_pps);

@@ -2,7 +2,7 @@
 //! elsewhere: another format would be 3 MB of code. If the highest bit of the length is set, a block of bytes with its own length
 //! follows: many numbers, of which JSON would be slow.
 //!
-//! Invariant: memory for a message grows with the bytes that have come, not with the length in the header.
+//! Invariant: memory for a message beyond a mebibyte grows with the bytes that have come, not with the length in the header.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -76,6 +76,8 @@ pub fn read_with<T: DeserializeOwned>(
     let mut block = Vec::new();
     if length & HAS_BLOCK != 0 {
         let Some(length) = read_length(stream)? else { return Ok(None) };
+        // Most are no longer, and are not copied while they grow.
+        block.reserve_exact((length as usize).min(KEPT));
         if !read_bytes(stream, length, &mut block)? {
             return Ok(None);
         }

@@ -1,42 +1,78 @@
 //! The last interval and the totals of a run, as its server keeps them.
 //!
-//! Of a run on several machines they are made for the first reader: a document of a million streams takes a second or more.
+//! Of a run on several machines, both documents are made when they are read first: one of a million streams takes a second or more.
 
 use crate::message::Full;
+use api::{Neighbour, WorkerLoad};
 use engine::RawRow;
+use result::{IntervalDocument, TotalDocument, merge};
 use std::fmt;
-use std::ops::Deref;
 use std::sync::LazyLock;
 
-/// Makes the whole of a snapshot.
-type Make = Box<dyn FnOnce() -> Full + Send>;
+/// A document that is made for its first reader.
+type Lazy<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send>>;
 
-/// A full snapshot. All else is made for its first reader.
+/// A full snapshot. Its documents with rows are made for their first reader.
 pub struct FullView {
     /// Time since traffic started, s.
     pub at_s: f64,
     /// Latencies of all streams since the start.
     pub latency: RawRow,
-    whole: LazyLock<Full, Make>,
+    /// Workers.
+    pub workers: Vec<WorkerLoad>,
+    /// Resolved neighbours.
+    pub neighbours: Vec<Neighbour>,
+    /// The interval without rows.
+    head: IntervalDocument,
+    interval: Lazy<IntervalDocument>,
+    total: Lazy<TotalDocument>,
 }
 
 impl FullView {
-    pub(crate) fn new(at_s: f64, latency: RawRow, make: impl FnOnce() -> Full + Send + 'static) -> Self {
-        Self { at_s, latency, whole: LazyLock::new(Box::new(make)) }
+    /// A snapshot like `full`, but with the interval and the totals that these make. The interval of `full` has the same times.
+    pub fn new(
+        full: Full,
+        interval: impl FnOnce() -> IntervalDocument + Send + 'static,
+        total: impl FnOnce() -> TotalDocument + Send + 'static,
+    ) -> Self {
+        let Full { at_s, interval: own, total: _, workers, neighbours, latency, raw: _ } = full;
+        let head = merge::interval_head(std::iter::once(&own));
+        let (interval, total) = (Lazy::new(Box::new(interval)), Lazy::new(Box::new(total)));
+        Self { at_s, latency, workers, neighbours, head, interval, total }
+    }
+
+    /// The last interval.
+    pub fn interval(&self) -> &IntervalDocument {
+        &self.interval
+    }
+
+    /// Since the start.
+    pub fn total(&self) -> &TotalDocument {
+        &self.total
+    }
+
+    /// The same without totals, and without rows of the interval, which is made for it only `with_interval`.
+    #[must_use]
+    pub fn shrunk(&self, with_interval: bool) -> Self {
+        let full = Full {
+            at_s: self.at_s,
+            interval: if with_interval { self.interval().clone() } else { self.head.clone() },
+            total: TotalDocument::default(),
+            workers: self.workers.clone(),
+            neighbours: self.neighbours.clone(),
+            latency: self.latency.clone(),
+            raw: None,
+        };
+        full.into()
     }
 }
 
 impl From<Full> for FullView {
-    fn from(full: Full) -> Self {
-        Self::new(full.at_s, full.latency.clone(), move || full)
-    }
-}
-
-impl Deref for FullView {
-    type Target = Full;
-
-    fn deref(&self) -> &Full {
-        &self.whole
+    fn from(mut full: Full) -> Self {
+        let total = std::mem::take(&mut full.total);
+        let interval = std::mem::take(&mut full.interval);
+        full.interval = merge::interval_head(std::iter::once(&interval));
+        Self::new(full, move || interval, move || total)
     }
 }
 

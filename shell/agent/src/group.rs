@@ -32,7 +32,7 @@ use engine::{Command, CommandError, RawRow, RawTimes, Reply};
 use profile::Plan;
 use profile::plan::OnAgentLoss;
 use result::merge::Shares;
-use result::{AgentResult, IntervalDocument, Named, ResultDocument};
+use result::{AgentResult, IntervalDocument, Named, ResultDocument, TotalDocument};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
@@ -657,15 +657,26 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A snapshot of all parts, which is made for its first reader.
+    /// A snapshot of all parts, whose rows are made for their first reader.
     fn full(&self) -> FullView {
         let last = |part: &Part| Some((part.columns.clone(), part.full.clone()?));
-        let parts: Vec<(Arc<Columns>, Arc<Snapshot>)> = self.parts.iter().filter_map(last).collect();
+        let parts: Arc<[(Arc<Columns>, Arc<Snapshot>)]> = self.parts.iter().filter_map(last).collect();
         let there = self.parts.iter().filter(|part| part.loss.is_none());
         let at_s = there.filter_map(|part| Some(part.full.as_ref()?.full.at_s)).fold(f64::MAX, f64::min);
-        let latency = RawRow::sum(parts.iter().map(|(_, last)| &last.full.latency));
-        let (shares, sum) = (self.shares.clone(), latency.clone());
-        FullView::new(at_s, latency, move || whole(&shares, &parts, at_s, sum))
+        let fulls = || parts.iter().map(|(_, last)| &last.full);
+        let full = Full {
+            at_s,
+            interval: result::merge::interval_head(fulls().map(|full| &full.interval)),
+            total: TotalDocument::default(),
+            workers: fulls().flat_map(|full| full.workers.iter().copied()).collect(),
+            neighbours: fulls().flat_map(|full| full.neighbours.iter().cloned()).collect(),
+            latency: RawRow::sum(fulls().map(|full| &full.latency)),
+            raw: None,
+        };
+        let (shares, of_interval) = (self.shares.clone(), parts.clone());
+        let interval = move || interval(&shares, &of_interval);
+        let shares = self.shares.clone();
+        FullView::new(full, interval, move || total(&shares, &parts))
     }
 
     /// The end of the run.
@@ -752,26 +763,24 @@ fn named(title: &str, reason: String) -> String {
     if reason.contains(title) { reason } else { format!("{title}: {reason}") }
 }
 
-/// The snapshots of all parts as one.
-fn whole(shares: &Shares, parts: &[(Arc<Columns>, Arc<Snapshot>)], at_s: f64, latency: RawRow) -> Full {
+/// The last intervals of all parts as one.
+fn interval(shares: &Shares, parts: &[(Arc<Columns>, Arc<Snapshot>)]) -> IntervalDocument {
     let fulls = || parts.iter().map(|(_, last)| &last.full);
-    let raw = || fulls().filter_map(|full| full.raw.as_deref());
     let intervals: Vec<Option<&IntervalDocument>> = fulls().map(|full| Some(&full.interval)).collect();
+    let times = groups(fulls().filter_map(|full| full.raw.as_deref()).map(|(rest, _)| rest));
+    shares.interval_of(&intervals, &tables(parts, |last| &last.rows[0]), times.as_ref())
+}
+
+/// The same since the start.
+fn total(shares: &Shares, parts: &[(Arc<Columns>, Arc<Snapshot>)]) -> TotalDocument {
+    let fulls = || parts.iter().map(|(_, last)| &last.full);
     let totals: Vec<_> = fulls().map(|full| &full.total).collect();
-    let tables = |which: fn(&Snapshot) -> &Table| Tables {
-        parts: parts.iter().map(|(columns, last)| (&**columns, Some(which(last)))).collect(),
-    };
-    let times = groups(raw().map(|(rest, _)| rest));
-    let all_times = groups(raw().map(|(_, total)| total));
-    Full {
-        at_s,
-        interval: shares.interval_of(&intervals, &tables(|last| &last.rows[0]), times.as_ref()),
-        total: shares.total_of(&totals, &tables(|last| &last.rows[1]), all_times.as_ref()),
-        workers: fulls().flat_map(|full| full.workers.iter().copied()).collect(),
-        neighbours: fulls().flat_map(|full| full.neighbours.iter().cloned()).collect(),
-        latency,
-        raw: None,
-    }
+    let times = groups(fulls().filter_map(|full| full.raw.as_deref()).map(|(_, total)| total));
+    shares.total_of(&totals, &tables(parts, |last| &last.rows[1]), times.as_ref())
+}
+
+fn tables(parts: &[(Arc<Columns>, Arc<Snapshot>)], which: fn(&Snapshot) -> &Table) -> Tables<'_> {
+    Tables { parts: parts.iter().map(|(columns, last)| (&**columns, Some(which(last)))).collect() }
 }
 
 /// Times of rows of groups whose streams arrive at several machines.

@@ -47,7 +47,8 @@ impl Loss {
             (*at_s, TotalDocument { streams, ..total.clone() }, raw.clone())
         };
         // Of many streams, only snapshots have rows.
-        let batch = batch.filter(|batch| full.is_none() || !batch.total.streams.is_empty());
+        let has_rows = full.is_some_and(|full| !full.rows[1].is_empty());
+        let batch = batch.filter(|batch| !has_rows || !batch.total.streams.is_empty());
         let batch = batch.map(|batch| (batch.at_s, batch.total, batch.raw));
         let newest =
             full.map(of_full).into_iter().chain(batch).max_by(|one, other| one.0.total_cmp(&other.0));
@@ -212,6 +213,18 @@ mod tests {
         assert!(
             nothing.total.streams.is_empty() && nothing.last().full.at_s == 0.0 && tx(&nothing).is_empty()
         );
+    }
+
+    #[test]
+    fn newer_counts_of_a_machine_without_streams_are_kept() {
+        let full = Snapshot { full: Full { at_s: 1.5, ..Full::default() }, ..Snapshot::default() };
+        let cleared = Some(result::ClearedResult::default());
+        let total = TotalDocument { cleared, ..TotalDocument::default() };
+        let batch = Batch { at_s: 2.0, seconds: 2.0, unfinished: None, total: total.clone(), raw: None };
+        let (columns, known) = (Columns::default(), Nanos::from_secs(5));
+        let loss =
+            Loss::new("gone".to_owned(), known, (Some(&full), Some(batch)), &columns, &Named::<()>::new());
+        assert_eq!((loss.last().full.at_s, loss.batch().total), (2.0, total));
     }
 
     #[test]

@@ -39,6 +39,8 @@ const WIDTH: u8 = 0x0f;
 /// Rows of a snapshot, as a message has them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RowsMessage {
+    /// Rows of both tables: a column that no row has, or whose values are all the same, has no length that shows it.
+    rows: [u32; 2],
     /// Parts of rows that are no columns, by place of the row, in ascending order: of the interval, and since the start.
     rest: [Vec<(u32, StreamResult)>; 2],
     /// Both tables. It travels behind the message.
@@ -86,6 +88,7 @@ trait Visit {
         }
     }
 
+    #[inline(always)]
     fn count(&mut self, cell: &mut u64) {
         let mut value = Some(*cell);
         self.maybe(&mut value);
@@ -138,46 +141,53 @@ fn visit<V: Visit>(row: &mut StreamResult, of: &mut V) {
 /// The column of `rx`.
 const RX: usize = 8;
 
+// A field that is added to a part does not compile until it has a column.
+
 fn latency<V: Visit>(times: &mut LatencyResult, of: &mut V) {
-    of.count(&mut times.min);
-    of.float(&mut times.mean);
-    of.float(&mut times.stddev);
-    of.maybe(&mut times.p50);
-    of.maybe(&mut times.p90);
-    of.maybe(&mut times.p95);
-    of.maybe(&mut times.p99);
-    of.maybe(&mut times.p99_9);
-    of.maybe(&mut times.p99_99);
-    of.count(&mut times.max);
-    of.count(&mut times.samples);
+    let LatencyResult { min, mean, stddev, p50, p90, p95, p99, p99_9, p99_99, max, samples } = times;
+    of.count(min);
+    of.float(mean);
+    of.float(stddev);
+    of.maybe(p50);
+    of.maybe(p90);
+    of.maybe(p95);
+    of.maybe(p99);
+    of.maybe(p99_9);
+    of.maybe(p99_99);
+    of.count(max);
+    of.count(samples);
 }
 
 fn jitter<V: Visit>(times: &mut JitterResult, of: &mut V) {
-    of.float(&mut times.rfc4689_mean);
-    of.count(&mut times.rfc4689_max);
-    of.maybe_float(&mut times.rfc3550);
+    let JitterResult { rfc4689_mean, rfc4689_max, rfc3550 } = times;
+    of.float(rfc4689_mean);
+    of.count(rfc4689_max);
+    of.maybe_float(rfc3550);
 }
 
 fn spread<V: Visit>(times: &mut SpreadResult, of: &mut V) {
-    of.count(&mut times.min);
-    of.float(&mut times.mean);
-    of.float(&mut times.stddev);
-    of.count(&mut times.max);
+    let SpreadResult { min, mean, stddev, max } = times;
+    of.count(min);
+    of.float(mean);
+    of.float(stddev);
+    of.count(max);
 }
 
 fn undisturbed<V: Visit>(times: &mut UndisturbedResult, of: &mut V) {
-    of.float(&mut times.ratio);
-    of.part(&mut times.latency_ns, OF_LATENCY, latency);
-    of.part(&mut times.jitter_ns, OF_JITTER, jitter);
-    of.part(&mut times.interarrival_ns, OF_SPREAD, spread);
+    let UndisturbedResult { ratio, latency_ns, jitter_ns, interarrival_ns } = times;
+    of.float(ratio);
+    of.part(latency_ns, OF_LATENCY, latency);
+    of.part(jitter_ns, OF_JITTER, jitter);
+    of.part(interarrival_ns, OF_SPREAD, spread);
 }
 
 fn pacing<V: Visit>(times: &mut PacingResult, of: &mut V) {
-    of.count(&mut times.error_p50);
-    of.count(&mut times.error_p99);
-    of.count(&mut times.error_p99_9);
-    of.float(&mut times.back_to_back_ratio);
-    of.count(&mut times.late_max);
+    let PacingResult { error_p50, error_p99, error_p99_9, back_to_back_ratio, late_max } = times;
+    of.count(error_p50);
+    of.count(error_p99);
+    of.count(error_p99_9);
+    of.float(back_to_back_ratio);
+    of.count(late_max);
 }
 
 /// Takes the numbers out of rows, one column each.
@@ -205,11 +215,12 @@ impl Visit for Writer {
     }
 }
 
-/// Writes rows to a block; returns parts of them that are no columns.
-fn write(rows: impl Iterator<Item = StreamResult>, block: &mut Vec<u8>) -> Vec<(u32, StreamResult)> {
+/// Writes rows to a block; returns their number, and parts of them that are no columns.
+fn write(rows: impl Iterator<Item = StreamResult>, block: &mut Vec<u8>) -> (u32, Vec<(u32, StreamResult)>) {
     let mut writer = Writer { columns: vec![Vec::new(); COLUMNS], next: 0, is_absent: false };
-    let (mut rest, nothing) = (Vec::new(), StreamResult::default());
+    let (mut count, mut rest, nothing) = (0, Vec::new(), StreamResult::default());
     for (mut row, place) in rows.zip(0..) {
+        count += 1;
         writer.next = 0;
         visit(&mut row, &mut writer);
         if row != nothing {
@@ -219,7 +230,7 @@ fn write(rows: impl Iterator<Item = StreamResult>, block: &mut Vec<u8>) -> Vec<(
     for column in &writer.columns {
         write_column(column, block);
     }
-    rest
+    (count, rest)
 }
 
 fn write_column(cells: &[Option<u64>], block: &mut Vec<u8>) {
@@ -255,8 +266,9 @@ impl RowsMessage {
         total: impl Iterator<Item = StreamResult>,
     ) -> Self {
         let mut block = Vec::new();
-        let rest = [write(interval, &mut block), write(total, &mut block)];
-        Self { rest, block }
+        let [(intervals, interval), (totals, total)] =
+            [write(interval, &mut block), write(total, &mut block)];
+        Self { rows: [intervals, totals], rest: [interval, total], block }
     }
 
     /// The bytes that travel behind the message, once.
@@ -274,7 +286,10 @@ impl RowsMessage {
     /// # Errors
     /// The message has another form, or rows of other streams.
     pub fn tables(self, rows: usize) -> Result<[Table; 2], String> {
-        let Self { rest, block } = self;
+        let Self { rows: own, rest, block } = self;
+        if let Some(other) = own.into_iter().find(|own| *own as usize != rows) {
+            return Err(format!("it has rows of {other} streams, not of its {rows}"));
+        }
         let bytes = Arc::new(block);
         let mut at = 0;
         let [interval, total] = rest.map(|rest| Table::read(&bytes, &mut at, rows, rest));
@@ -290,7 +305,7 @@ impl Table {
     /// Of these rows.
     pub fn of(rows: impl ExactSizeIterator<Item = StreamResult>) -> Self {
         let (count, mut block) = (rows.len(), Vec::new());
-        let rest = write(rows, &mut block);
+        let (_, rest) = write(rows, &mut block);
         // What was written is read.
         Self::read(&Arc::new(block), &mut 0, count, rest).unwrap_or_default()
     }
@@ -337,6 +352,7 @@ impl Table {
     }
 
     /// Whether the row has this column.
+    #[inline(always)]
     fn has(&self, column: usize, place: usize) -> bool {
         let Some(column) = self.columns.get(column) else { return false };
         let is_set =
@@ -344,6 +360,7 @@ impl Table {
         column.width.is_some() && column.bits.is_none_or(is_set)
     }
 
+    #[inline(always)]
     fn cell(&self, column: usize, place: usize) -> Option<u64> {
         if !self.has(column, place) {
             return None;
@@ -362,6 +379,7 @@ impl Table {
 }
 
 /// The bytes of a number in a row of equal lengths.
+#[inline(always)]
 fn number<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
     bytes.get(place * N..)?.first_chunk().copied()
 }
@@ -397,9 +415,25 @@ struct Reader<'a> {
 }
 
 impl Visit for Reader<'_> {
+    #[inline(always)]
     fn maybe(&mut self, cell: &mut Option<u64>) {
         *cell = self.table.cell(self.next, self.place);
         self.next += 1;
+    }
+
+    // Documents have no numbers that are none or infinite, whatever the bits of another machine.
+    #[inline(always)]
+    fn float(&mut self, cell: &mut f64) {
+        let mut value = None;
+        self.maybe_float(&mut value);
+        *cell = value.unwrap_or_default();
+    }
+
+    #[inline(always)]
+    fn maybe_float(&mut self, cell: &mut Option<f64>) {
+        let mut value = None;
+        self.maybe(&mut value);
+        *cell = value.map(f64::from_bits).filter(|value| value.is_finite());
     }
 
     fn part<T: Default>(&mut self, part: &mut Option<T>, columns: usize, each: fn(&mut T, &mut Self)) {
@@ -586,10 +620,43 @@ mod tests {
         assert!(refused(&|message| message.block.push(0), 20).contains("1 bytes too many"));
         // Rows of fewer or more streams, or of as many as no memory has.
         for rows in [0, 19, 21, 1 << 40, usize::MAX] {
-            refused(&|_| {}, rows);
+            assert!(refused(&|_| {}, rows).contains("rows of 20 streams"), "{rows}");
+        }
+        for rows in [0, 19, 21, u32::MAX] {
+            refused(&|message| message.rows = [rows; 2], rows as usize);
+            refused(&|message| message.rows[1] = rows, 20);
         }
         for kind in [3, 0x0f, 0x21, 0x40, 0xff] {
             assert!(refused(&|message| message.block[0] = kind, 20).contains("unknown kind"), "{kind}");
+        }
+    }
+
+    #[test]
+    fn rows_without_a_length_are_refused_too() {
+        // All columns are absent, or have one value: no byte of the block depends on the number of rows.
+        let of = |count: usize| {
+            let rows = || std::iter::repeat_n(StreamResult { tx: 7, ..StreamResult::default() }, count);
+            sent(RowsMessage::new(rows(), rows()))
+        };
+        assert_eq!(of(1).block, of(2).block);
+        for count in [0, 1, 2] {
+            for rows in [0, 1, 2] {
+                assert_eq!(of(count).tables(rows).is_ok(), count == rows, "{count} {rows}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_documents_do_not_have_are_none() {
+        for bits in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let row = StreamResult {
+                requested_pps: Some(bits),
+                offered_pps: bits,
+                tx: 7,
+                ..StreamResult::default()
+            };
+            let table = Table::of(vec![row].into_iter());
+            assert_eq!(table.row(0), Some(StreamResult { tx: 7, ..StreamResult::default() }));
         }
     }
 

@@ -186,3 +186,31 @@ fn neighbour(found: NeighbourView<'_>) -> Neighbour {
     let mac = units::Mac(found.mac).to_string();
     Neighbour { port: found.port.to_owned(), host: found.host.to_owned(), ip: found.ip.to_string(), mac }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_of_many_streams_are_less_often() {
+        for (streams, tenths) in [(0, 1), (1, 1), (100_000, 1), (100_001, 2), (200_000, 2), (1_000_000, 10)] {
+            assert_eq!(every(streams), Nanos(EVERY.0 * tenths), "{streams}");
+        }
+    }
+
+    #[test]
+    fn machines_whose_times_differ_a_little_show_the_same_snapshots() {
+        let off = Nanos::from_millis(40);
+        for streams in [100_001, 1_000_000] {
+            let every = every(streams);
+            for number_of in 1..50 {
+                let at = Nanos(every.0 * number_of);
+                assert_eq!(number(at, every), number_of);
+                assert_eq!(number(Nanos(at.0 - off.0), every), number_of, "early");
+                assert_eq!(number(Nanos(at.0 + off.0), every), number_of, "late");
+                // The tenth of a second before it belongs to the one before.
+                assert_eq!(number(Nanos(at.0 - EVERY.0 + off.0), every), number_of - 1);
+            }
+        }
+    }
+}

@@ -353,7 +353,7 @@ impl RunJob {
         let totals = lock(&self.end).totals.clone();
         let total = totals
             .as_deref()
-            .or(snapshot.as_ref().map(|snapshot| &snapshot.total))
+            .or_else(|| snapshot.as_ref().map(|snapshot| snapshot.total()))
             .cloned()
             .unwrap_or_default();
         Snapshot {
@@ -361,7 +361,7 @@ impl RunJob {
             state: self.job.status().state,
             at_s: snapshot.as_ref().map_or(0.0, |snapshot| snapshot.at_s),
             duration_s: self.duration.as_secs_f64(),
-            interval: snapshot.as_ref().map(|snapshot| snapshot.interval.clone()),
+            interval: snapshot.as_ref().map(|snapshot| snapshot.interval().clone()),
             total,
             workers: snapshot.as_ref().map(|snapshot| snapshot.workers.clone()).unwrap_or_default(),
             neighbours: snapshot.as_ref().map(|snapshot| snapshot.neighbours.clone()).unwrap_or_default(),
@@ -688,7 +688,7 @@ impl RunJob {
     fn what_is_left(&self, beginning: &Beginning, reason: &str) -> Option<ResultDocument> {
         let full = self.job.snapshots.full()?;
         let seconds = full.at_s.min(self.duration.as_secs_f64());
-        let document = beginning.so_far(seconds, full.total.clone());
+        let document = beginning.so_far(seconds, full.total().clone());
         Some(ResultDocument { failure: Some(reason.to_owned()), ..document })
     }
 

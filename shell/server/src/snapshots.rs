@@ -1,9 +1,8 @@
 //! Snapshots of a running trial, published by pointer.
 
 use crate::texts::{Text, Texts};
-use agent::{Full, FullView};
+use agent::FullView;
 use api::{Live, Names};
-use result::{IntervalDocument, TotalDocument};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::watch;
@@ -76,31 +75,16 @@ impl Snapshots {
         *self.full.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(snapshot));
     }
 
-    /// Keeps of the newest full snapshot what nothing else has, once its trial is over: without totals, and without its
-    /// interval.
+    /// Leaves out of the newest full snapshot, once its trial is over, totals that are elsewhere, and rows of its interval. They are not
+    /// made for that.
     pub(crate) fn shrink(&self, without_totals: bool, without_interval: bool) {
+        let Some(full) = self.full().filter(|_| without_totals) else { return };
+        // Readers do not wait for the interval.
+        let kept = Arc::new(full.shrunk(!without_interval));
         let mut newest = self.full.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(full) = newest.as_ref().filter(|_| without_totals) else { return };
-        let interval = match without_interval {
-            true => IntervalDocument {
-                schema: full.interval.schema.clone(),
-                at_s: full.interval.at_s,
-                interval_s: full.interval.interval_s,
-                draining: full.interval.draining,
-                ..IntervalDocument::default()
-            },
-            false => full.interval.clone(),
-        };
-        let kept = Full {
-            at_s: full.at_s,
-            interval,
-            total: TotalDocument::default(),
-            workers: full.workers.clone(),
-            neighbours: full.neighbours.clone(),
-            latency: full.latency.clone(),
-            raw: None,
-        };
-        *newest = Some(Arc::new(kept.into()));
+        if newest.as_ref().is_some_and(|newest| Arc::ptr_eq(newest, &full)) {
+            *newest = Some(kept);
+        }
     }
 
     /// Wakes waiting readers.
@@ -118,5 +102,54 @@ impl Snapshots {
         let taken = Instant::now();
         let mut newest = self.live.lock().unwrap_or_else(PoisonError::into_inner);
         *newest = Arc::new(LiveSnapshot { live, number: newest.number + 1, taken: Some(taken) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent::Full;
+    use api::Neighbour;
+    use result::IntervalDocument;
+
+    fn view(make: impl FnOnce() -> IntervalDocument + Send + 'static) -> FullView {
+        let neighbour = Neighbour {
+            port: "west".to_owned(),
+            host: "h".to_owned(),
+            ip: "10.0.0.1".to_owned(),
+            mac: "02:00:00:00:00:01".to_owned(),
+        };
+        let interval =
+            IntervalDocument { at_s: 2.5, interval_s: 0.5, draining: true, ..IntervalDocument::default() };
+        let full = Full { at_s: 3.0, interval, neighbours: vec![neighbour], ..Full::default() };
+        FullView::new(full, make, || panic!("nobody reads the totals"))
+    }
+
+    #[test]
+    fn the_end_of_a_run_makes_no_document_that_nobody_reads() {
+        let snapshots = Snapshots::default();
+        snapshots.put_full(view(|| panic!("nobody reads the interval")));
+        snapshots.shrink(false, false);
+        snapshots.shrink(true, true);
+        let kept = snapshots.full().unwrap();
+        assert_eq!((kept.at_s, kept.neighbours.len()), (3.0, 1));
+        assert!(kept.total().streams.is_empty() && kept.interval().streams.is_empty());
+        let interval = kept.interval();
+        assert_eq!((interval.at_s, interval.interval_s, interval.draining), (2.5, 0.5, true));
+        assert_eq!(interval.schema, result::INTERVAL_SCHEMA);
+    }
+
+    #[test]
+    fn the_interval_is_kept_and_readers_do_not_wait_for_it() {
+        let snapshots = Arc::new(Snapshots::default());
+        let reader = snapshots.clone();
+        snapshots.put_full(view(move || {
+            // The same thread has the lock, if anyone has.
+            assert!(reader.full.try_lock().is_ok());
+            IntervalDocument { late: vec!["a1".to_owned()], ..IntervalDocument::default() }
+        }));
+        snapshots.shrink(true, false);
+        let kept = snapshots.full().unwrap();
+        assert_eq!((&kept.interval().late[..], kept.total().streams.len()), (&["a1".to_owned()][..], 0));
     }
 }

@@ -217,7 +217,7 @@ fn of_campaign(campaign: &CampaignJob, streams: usize, samples: &mut Samples) {
         return;
     }
     if let Some(snapshot) = campaign.job.snapshots.full() {
-        totals(&document.id, &snapshot.total, &BTreeMap::new(), streams, samples);
+        totals(&document.id, snapshot.total(), &BTreeMap::new(), streams, samples);
     }
     sessions_active(
         &document.id,
