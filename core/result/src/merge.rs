@@ -9,7 +9,7 @@
 mod rates;
 mod rows;
 
-pub use rows::Rows;
+pub use rows::{Rows, put_sent};
 
 use crate::{
     AgentResult, HoldsResult, IntervalDocument, Named, PortResult, ResultDocument, SessionResult,

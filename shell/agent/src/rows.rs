@@ -110,14 +110,25 @@ trait Visit {
 
 /// All numbers of a row that are columns.
 fn visit<V: Visit>(row: &mut StreamResult, of: &mut V) {
+    visit_sent(row, of);
+    visit_arrived(row, of);
+}
+
+/// Those that the sender of a stream knows.
+fn visit_sent<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.maybe_float(&mut row.requested_pps);
     of.maybe_float(&mut row.added_s);
     of.maybe_float(&mut row.removed_s);
-    of.maybe(&mut row.tx_before_clear);
-    of.maybe(&mut row.rx_before_clear);
     of.float(&mut row.offered_pps);
     of.count(&mut row.tx);
     of.count(&mut row.tx_bytes);
+    of.part(&mut row.pacing_ns, OF_PACING, pacing);
+}
+
+/// All others.
+fn visit_arrived<V: Visit>(row: &mut StreamResult, of: &mut V) {
+    of.maybe(&mut row.tx_before_clear);
+    of.maybe(&mut row.rx_before_clear);
     of.maybe(&mut row.rx);
     of.maybe(&mut row.rx_bytes);
     of.maybe(&mut row.lost);
@@ -135,11 +146,10 @@ fn visit<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.part(&mut row.undisturbed, OF_UNDISTURBED, undisturbed);
     of.maybe(&mut row.first_arrival_ns);
     of.maybe(&mut row.last_arrival_ns);
-    of.part(&mut row.pacing_ns, OF_PACING, pacing);
 }
 
 /// The column of `rx`.
-const RX: usize = 8;
+const RX: usize = 8 + OF_PACING;
 
 // A field that is added to a part does not compile until it has a column.
 
@@ -334,11 +344,25 @@ impl Table {
         if place >= self.rows {
             return None;
         }
-        let rest = self.rest.binary_search_by_key(&place, |(place, _)| *place as usize);
-        let rest = rest.ok().and_then(|index| self.rest.get(index));
-        let mut row = rest.map_or_else(StreamResult::default, |(_, rest)| rest.clone());
+        let mut row = self.rest(place).cloned().unwrap_or_default();
         visit(&mut row, &mut Reader { table: self, place, next: 0 });
         Some(row)
+    }
+
+    /// Puts what the sender of a stream knows into its row, and only reads that; whether the stream is here.
+    fn sent(&self, place: usize, row: &mut StreamResult) -> bool {
+        if place >= self.rows {
+            return false;
+        }
+        row.replay = self.rest(place).and_then(|rest| rest.replay.clone());
+        visit_sent(row, &mut Reader { table: self, place, next: 0 });
+        true
+    }
+
+    /// What a row has beside the columns.
+    fn rest(&self, place: usize) -> Option<&StreamResult> {
+        let rest = self.rest.binary_search_by_key(&place, |(place, _)| *place as usize);
+        rest.ok().and_then(|index| self.rest.get(index)).map(|(_, rest)| rest)
     }
 
     /// All rows.
@@ -470,6 +494,14 @@ impl merge::Rows for Tables<'_> {
         table.row(place).map(Cow::Owned)
     }
 
+    fn sent(&self, part: usize, stream: usize, _: &str, row: &mut StreamResult) -> bool {
+        if self.place(part, stream).is_some_and(|(table, place)| table.sent(place, row)) {
+            return true;
+        }
+        merge::put_sent(row, &StreamResult::default());
+        false
+    }
+
     fn arrived_at(&self, stream: usize, _: &str) -> Option<usize> {
         let has_arrived =
             |part: &usize| self.place(*part, stream).is_some_and(|(table, place)| table.has_arrived(place));
@@ -496,7 +528,7 @@ mod tests {
             mean: 0.1 + n as f64 / 3.0,
             stddev: f64::MIN_POSITIVE,
             p50: Some(n + 1),
-            p90: (n % 2 == 0).then_some(u64::MAX),
+            p90: n.is_multiple_of(2).then_some(u64::MAX),
             max: u64::MAX - n,
             samples: n * 1_000,
             ..LatencyResult::default()
@@ -508,27 +540,31 @@ mod tests {
     }
 
     fn jitter_of(n: u64) -> JitterResult {
-        JitterResult { rfc3550: (n % 3 == 0).then_some(1e300), rfc4689_mean: n as f64 * 0.1, rfc4689_max: n }
+        JitterResult {
+            rfc3550: n.is_multiple_of(3).then_some(1e300),
+            rfc4689_mean: n as f64 * 0.1,
+            rfc4689_max: n,
+        }
     }
 
     /// Rows of all kinds: without arrivals, with some parts, with all.
     fn row(n: u64) -> StreamResult {
         let mut row =
             StreamResult { tx: n, tx_bytes: n << 40, offered_pps: n as f64 / 7.0, ..StreamResult::default() };
-        row.requested_pps = (n % 4 != 0).then_some(1e-300);
-        if n % 5 == 0 {
+        row.requested_pps = (!n.is_multiple_of(4)).then_some(1e-300);
+        if n.is_multiple_of(5) {
             return row;
         }
         row.rx = Some(n * 3);
         row.rx_bytes = Some(u64::MAX);
-        row.lost = (n % 2 == 0).then_some(0);
+        row.lost = n.is_multiple_of(2).then_some(0);
         row.loss_ratio = row.lost.map(|_| 0.0);
         row.duplicates = Some(0);
         row.reordered = Some(n % 256);
         row.reorder_distance_max = Some(1);
         row.stale = Some(65_536 * n);
         row.rejected = Some(1 << 33);
-        row.damaged = (n % 7 == 0).then_some(3);
+        row.damaged = n.is_multiple_of(7).then_some(3);
         row.added_s = (n % 7 == 1).then_some(1.25);
         row.removed_s = (n % 7 == 2).then_some(2.5);
         row.tx_before_clear = (n % 7 == 3).then_some(0);
@@ -536,12 +572,12 @@ mod tests {
         row.integrity = [None, Some("signature".into()), Some("full".into()), Some("other".into())]
             [n as usize % 4]
             .clone();
-        row.latency_ns = (n % 3 != 0).then(|| latency_of(n));
+        row.latency_ns = (!n.is_multiple_of(3)).then(|| latency_of(n));
         row.jitter_ns = (n % 3 != 1).then(|| jitter_of(n));
-        row.interarrival_ns = (n % 2 == 0).then(|| spread_of(n));
+        row.interarrival_ns = n.is_multiple_of(2).then(|| spread_of(n));
         row.undisturbed = (n % 4 == 1).then(|| UndisturbedResult {
             ratio: 0.75,
-            latency_ns: (n % 3 == 0).then(|| latency_of(n)),
+            latency_ns: n.is_multiple_of(3).then(|| latency_of(n)),
             jitter_ns: (n % 8 == 1).then(|| jitter_of(n)),
             interarrival_ns: Some(spread_of(n)),
         });
@@ -554,7 +590,7 @@ mod tests {
             back_to_back_ratio: 0.125,
             late_max: u64::MAX,
         });
-        if n % 11 == 0 {
+        if n.is_multiple_of(11) {
             row.egress.insert("46,5".to_owned(), EgressResult { rx: n, ..EgressResult::default() });
             row.damage = Some(DamageResult { bit_errors: n, ..DamageResult::default() });
         }

@@ -11,7 +11,7 @@ use agent::{
     Attendant, Batch, Child, Clock, Comparison, End, FullView, Line, Lost, Member, Order, PartOrder, Process,
     Refusal, Requests, RunEnd, Source, Work,
 };
-use api::{Live, Names, NewPing, Run, Snapshot, State};
+use api::{Live, Names, Neighbour, NewPing, Run, Snapshot, State};
 use axum::http::StatusCode;
 use engine::{
     ArrivalsCommand, CaptureCommand, Command, CommandError, PendingReply, RateCommand, RemoveCommand, Reply,
@@ -366,6 +366,11 @@ impl RunJob {
             workers: snapshot.as_ref().map(|snapshot| snapshot.workers.clone()).unwrap_or_default(),
             neighbours: snapshot.as_ref().map(|snapshot| snapshot.neighbours.clone()).unwrap_or_default(),
         }
+    }
+
+    /// Neighbours that replied.
+    pub(crate) fn neighbours(&self) -> Vec<Neighbour> {
+        self.job.snapshots.full().map(|full| full.neighbours.clone()).unwrap_or_default()
     }
 
     /// [`RunJob::snapshot`] as JSON, made once for all who read it.

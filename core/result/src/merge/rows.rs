@@ -12,6 +12,13 @@ pub trait Rows {
     /// The row that a part has of a stream, by its place in the plan and its name.
     fn row(&self, part: usize, stream: usize, name: &str) -> Option<Cow<'_, StreamResult>>;
 
+    /// Puts what the part that sends a stream has of it into its `row`, by [`put_sent`]; whether the part has the stream.
+    fn sent(&self, part: usize, stream: usize, name: &str, row: &mut StreamResult) -> bool {
+        let sent = self.row(part, stream, name);
+        put_sent(row, sent.as_deref().unwrap_or(&StreamResult::default()));
+        sent.is_some()
+    }
+
     /// The first part at which packets of a stream arrived.
     fn arrived_at(&self, stream: usize, name: &str) -> Option<usize>;
 }
@@ -61,35 +68,25 @@ impl Shares {
         for (index, (name, (from, to))) in self.streams.iter().enumerate() {
             // A stream to nowhere is received wherever it arrives.
             let to = to.or_else(|| rows.arrived_at(index, name)).unwrap_or(*from);
-            let sent = rows.row(*from, index, name);
+            let arrived = rows.row(to, index, name).map(Cow::into_owned);
             if to == *from {
-                if let Some(row) = sent {
-                    take(name, row.into_owned());
+                if let Some(row) = arrived {
+                    take(name, row);
                 }
                 continue;
             }
-            let arrived = rows.row(to, index, name);
-            if sent.is_some() || arrived.is_some() {
-                take(name, stream(sent.as_deref(), arrived, final_counts));
+            let has_arrived = arrived.is_some();
+            let mut row = arrived.unwrap_or_default();
+            if rows.sent(*from, index, name, &mut row) || has_arrived {
+                count_lost(&mut row, final_counts);
+                take(name, row);
             }
         }
     }
 }
 
-/// A stream from what its sender and its receiver have.
-fn stream(
-    sent: Option<&StreamResult>,
-    arrived: Option<Cow<'_, StreamResult>>,
-    final_counts: bool,
-) -> StreamResult {
-    let nothing = StreamResult::default();
-    let sent = sent.unwrap_or(&nothing);
-    let mut row = arrived.map(Cow::into_owned).unwrap_or_default();
-    // Duplicates of packets without a signature can't be told from packets.
-    let hides_losses = row.duplicates.is_none() && row.rx.is_some_and(|rx| rx > sent.tx);
-    let rx = row.rx.filter(|_| final_counts && !hides_losses);
-    row.lost = rx.map(|rx| sent.tx.saturating_sub(rx));
-    row.loss_ratio = row.lost.map(|lost| if sent.tx == 0 { 0.0 } else { lost as f64 / sent.tx as f64 });
+/// Puts what its sender knows of a stream into its row.
+pub fn put_sent(row: &mut StreamResult, sent: &StreamResult) {
     row.requested_pps = sent.requested_pps;
     row.added_s = sent.added_s;
     row.removed_s = sent.removed_s;
@@ -98,5 +95,13 @@ fn stream(
     row.tx_bytes = sent.tx_bytes;
     row.pacing_ns.clone_from(&sent.pacing_ns);
     row.replay.clone_from(&sent.replay);
-    row
+}
+
+/// Computes losses of a stream from what was sent and what has arrived.
+fn count_lost(row: &mut StreamResult, final_counts: bool) {
+    // Duplicates of packets without a signature can't be told from packets.
+    let hides_losses = row.duplicates.is_none() && row.rx.is_some_and(|rx| rx > row.tx);
+    let rx = row.rx.filter(|_| final_counts && !hides_losses);
+    row.lost = rx.map(|rx| row.tx.saturating_sub(rx));
+    row.loss_ratio = row.lost.map(|lost| if row.tx == 0 { 0.0 } else { lost as f64 / row.tx as f64 });
 }

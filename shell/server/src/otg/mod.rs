@@ -341,7 +341,7 @@ impl OtgSession {
 
     /// Stores the neighbours that replied in a run.
     fn learn(&mut self, run: &RunJob) {
-        for found in run.snapshot().neighbours {
+        for found in run.neighbours() {
             let is_same =
                 |own: &Neighbour| (&own.port, &own.host, &own.ip) == (&found.port, &found.host, &found.ip);
             self.known.retain(|own| !is_same(own));
