@@ -583,7 +583,7 @@ mod tests {
         });
         row.first_arrival_ns = Some(n);
         row.last_arrival_ns = (n % 2 == 1).then_some(n + 1);
-        row.pacing_ns = (n % 6 == 1).then(|| PacingResult {
+        row.pacing_ns = (n % 6 == 1).then_some(PacingResult {
             error_p50: n,
             error_p99: 2,
             error_p99_9: 3,
