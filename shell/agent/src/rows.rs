@@ -359,7 +359,7 @@ impl Table {
         true
     }
 
-    /// What a row has beside the columns.
+    /// Parts of a row beside the columns.
     fn rest(&self, place: usize) -> Option<&StreamResult> {
         let rest = self.rest.binary_search_by_key(&place, |(place, _)| *place as usize);
         rest.ok().and_then(|index| self.rest.get(index)).map(|(_, rest)| rest)
