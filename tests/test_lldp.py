@@ -143,7 +143,7 @@ def test_many_hosts_are_as_many_neighbours_beside_a_namespace(lab):
 def test_a_short_run_explains_that_no_neighbour_was_heard(lab):
     """Most agents send every 30 s: a port without neighbours in a shorter run says so, a port with one does not."""
     ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24", "lldp": {"interval": "1s"}}, "east": {"device": "ring:b", "ip": "10.0.0.2/24"}}
-    stream = {"from": "west", "to": "east", "packet": ["ipv4", "udp"], "size": "128B", "rate": "10pps"}
+    stream = {"name": "s", "from": "west", "to": "east", "packet": ["ipv4", "udp"], "size": "128B", "rate": "10pps"}
     profile = lab.profile(ports, [stream], load={"duration": "300ms", "drain": "50ms"})
     result = lab.eagre("run", profile, "--json", "-").told
     (note,) = [note for note in result["verdict"]["notes"] if "neighbour" in note]
