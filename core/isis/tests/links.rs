@@ -373,7 +373,7 @@ fn what_does_not_fit_is_named() {
         (
             RouterConfig { levels: Levels::One, ..router(1, &[]) },
             RouterConfig { area: area("49.0002"), ..one() },
-            "is in area 49.0002, not 49.0001 as 'area' says",
+            "is in area 49.0002, but 'area' is 49.0001",
         ),
         (router(1, &[]), one(), "has no level 2 on this link"),
         (
