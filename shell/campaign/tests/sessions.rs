@@ -324,7 +324,7 @@ fn what_a_profile_has_nothing_for_is_said() {
     };
     let foreign = PROFILE.replace("{port: east, ports: 80}", "{addresses: 10.0.0.9, ports: 80}");
     let why = refused(&foreign, APP, &[]);
-    assert!(why.contains("sessions http: objects of 1024 B are asked for"), "{why}");
+    assert!(why.contains("sessions http: objects of 1024 B are requested"), "{why}");
     let clear = PROFILE.replace("name: https", "name: s").replace(", tls: true", "");
     let why = refused(&clear, &APP.replace("http", "https"), &[]);
     assert!(why.contains("no entry under 'sessions' can carry 'https' (entries: raw, http, s)"), "{why}");
