@@ -177,7 +177,7 @@ def test_a_gateway_that_moves_without_a_word_is_asked_after(lab, router):
     move = only_move(result)
     assert move["asked"] and move["to"] == ELSEWHERE and 33 <= move["at_s"] < 36, move
     assert move["lost"] == result["streams"]["s"]["lost"] == counted(router.router, "others"), move
-    assert any("as it said when asked" in note for note in result["verdict"]["notes"])
+    assert any("according to its reply" in note for note in result["verdict"]["notes"])
 
 
 class Pair:
