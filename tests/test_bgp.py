@@ -9,10 +9,10 @@ from pathlib import Path
 
 import mrt
 import pytest
+from frr import launch_all
 from hosts import Capture
-from lab import LONG, missing, need, peak_kb, settled, stream, wait_until
+from lab import LONG, need, peak_kb, settled, stream, wait_until
 from server import Server
-from test_routing import FRR
 
 PREFIXES = 100_000 if LONG else 1_000
 PEERS = 1_000 if LONG else 20
@@ -35,8 +35,6 @@ class Device:
     """FRR in a namespace with two networks: 10.0.0.0/16 of the speakers, and 10.9.0.0/24."""
 
     def __init__(self, lab, neighbors, v6=False, far_ms=0):
-        if not (FRR / "zebra").exists():
-            missing("needs frr")
         need("ip", "vtysh")
         self.lab, self.folder = lab, lab.folder()
         self.tester, self.ns = lab.netns("tester"), lab.netns("device", forwarding=True)
@@ -47,18 +45,12 @@ class Device:
             join(lab, self.tester, self.ns, far_ms) if end == "veth0" else lab.veth(self.tester, end, self.ns, inner)
             for address in addresses:
                 self.ns.ip("address", "add", address, "dev", inner, *(["nodad"] if ":" in address else []))
-        (self.folder / "empty.conf").touch()
-        for name in ("zebra", "bgpd"):
-            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
-            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
-            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
         activated = "  neighbor 10.0.0.2 activate\n" if v6 else ""
-        (self.folder / "frr.conf").write_text(
+        config = (
             "route-map none deny 1\nrouter bgp 65000\n bgp router-id 10.0.0.1\n no bgp ebgp-requires-policy\n"
             f"{neighbors} address-family ipv6 unicast\n{activated} exit-address-family\n"
         )
-        self.vtysh("-f", self.folder / "frr.conf")
+        launch_all(lab, self.ns, self.folder, ["bgpd"], config)
 
     def vtysh(self, *arguments):
         return self.ns.run("vtysh", "--vty_socket", self.folder, *arguments)
