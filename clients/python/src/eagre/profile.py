@@ -1646,8 +1646,8 @@ get, or 'pppoe': the addresses of its PPPoE clients, each in its PPPoE session.
 
 EndHostsOr: TypeAlias = "str | Sequence[str] | Mapping[str, AddressesOr]"
 """Hosts of a port that are an end of sessions: a name or a list of names (that of an entry with 'count' means all
-its hosts), or the addresses behind each host ('{red: 16.0.0.1..16.0.0.99, blue: 16.0.1.0/24}'). Beside 'addresses'
-these say which host has which of them, and 'addresses' their order.
+its hosts), or the addresses behind each host ('{red: 16.0.0.1..16.0.0.99, blue: 16.0.1.0/24}'). With 'addresses',
+this assigns them to hosts, and 'addresses' sets their order.
 """
 
 
