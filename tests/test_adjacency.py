@@ -165,7 +165,7 @@ MISFITS = {
         ({"level": "1-2"}, "{} has no level 2 on this link"),
         ({"system_id": "0000.0000.0009"}, "{} has the same system identifier"),
         ({"password": "tide"}, "{} has none as authentication of hellos, not a clear password"),
-        ({"network": "broadcast"}, "{} has a point-to-point network, not broadcast"),
+        ({"network": "broadcast"}, "{} has a point-to-point network, but 'network' is broadcast"),
     ],
 }
 

@@ -430,7 +430,7 @@ def test_what_goes_wrong_is_said(lab):
     device = Device(lab, ONE)
     quick = {"timeout": "8s", "settle": "0s"}
     wrong = device.run({"peers": [peer(peer_as=65_009)], **quick})
-    wrong.refused(3, "port west: bgp: 1 of 1 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.2) is AS 65000, not AS 65009")
+    wrong.refused(3, "port west: bgp: 1 of 1 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.2) is AS 65000, but 'peer_as' is 65009")
     wrong = device.run({"peers": [peer(**{"as": 65_002})], **quick})
     wrong.refused(3, "10.0.0.1 (from 10.0.0.2)", "refuses the session with 'Bad Peer AS': it expects an AS other than 'as'")
     nobody = device.run({"peers": [peer(peer="10.0.9.9")], **quick})

@@ -198,7 +198,7 @@ def test_what_goes_wrong_is_said(lab):
 
     fails(f"{whom} is in area 49.0001, but 'area' is 49.0002", area="49.0002")
     fails(f"{whom} has no level 2 on this link", level="1-2")
-    fails(f"{whom} has a point-to-point network, not broadcast", network="broadcast")
+    fails(f"{whom} has a point-to-point network, but 'network' is broadcast", network="broadcast")
     # Hellos are right, and so there is an adjacency: traffic runs.
     done = device.run(isis(router(level="1", lsp_password="tide", digest=True), **quick))
     assert done.exit == 1 and f"{whom} has none as authentication of LSPs and SNPs, not HMAC-MD5" in done.json["verdict"]["reasons"][0], done
