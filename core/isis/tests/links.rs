@@ -5,8 +5,8 @@ mod common;
 
 use common::{CLEAN, Link, SECOND};
 use isis::{
-    Area, Failure, IsisCounts, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password,
-    RouteKind, RouteRange, Router, RouterConfig, Shape, SystemId, Topology, parts,
+    Area, Failure, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password, RouteKind,
+    RouteRange, Router, RouterConfig, Shape, SystemId, Topology, parts,
 };
 use linkstate::Router as _;
 use proptest::prelude::*;
