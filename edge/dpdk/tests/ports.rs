@@ -8,9 +8,9 @@
 #[path = "../../port/tests/common/mod.rs"]
 mod common;
 
-use common::{PAIR, frame, in_namespace, ip, mixed, no_drops, receive, receive_some, received_by, send};
+use common::{PAIR, in_namespace, ip, mixed, no_drops, receive, receive_some, received_by, send};
 use dpdk::PortId;
-use port::{Burst, DriverDrops, Port, PortError, PortErrorKind, PortRequest, RxQueue, TxQueue};
+use port::{Burst, Port, PortError, PortErrorKind, PortRequest, RxQueue, TxQueue};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
