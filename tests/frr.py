@@ -7,9 +7,29 @@ import sys
 from pathlib import Path
 
 from lab import missing, need, stream, wait_until
-from test_routing import FRR
 
 TESTS = Path(__file__).parent
+FRR = Path("/usr/lib/frr")
+
+
+def launch(lab, ns, folder, name):
+    """Starts a daemon without a configuration in a namespace; the folder has its files."""
+    if not (FRR / name).exists():
+        missing("needs frr")
+    (folder / "empty.conf").touch()
+    command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", folder / "empty.conf"]
+    command += ["-i", folder / f"{name}.pid", "-z", folder / "zserv.api", "--vty_socket", folder]
+    process = lab.start(*command, ns=ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: (folder / f"{name}.vty").exists(), name)
+    return process
+
+
+def launch_all(lab, ns, folder, names, text):
+    """Starts zebra and these daemons, configured by a text; the processes by name."""
+    daemons = {name: launch(lab, ns, folder, name) for name in ("zebra", *names)}
+    (folder / "frr.conf").write_text(text)
+    ns.run("vtysh", "--vty_socket", folder, "-f", folder / "frr.conf")
+    return daemons
 
 
 class Device:
@@ -19,8 +39,6 @@ class Device:
     protocol = ""
 
     def __init__(self, lab, text, lost=0):
-        if not (FRR / "zebra").exists():
-            missing("needs frr")
         need("ip", "vtysh")
         self.lab, self.folder = lab, lab.folder()
         self.tester, self.ns = lab.netns("tester"), lab.netns("device", forwarding=True)
@@ -29,19 +47,7 @@ class Device:
         for inner, address in (("d0", "10.0.0.1/24"), ("d1", "10.9.0.1/24")):
             self.ns.ip("address", "add", address, "dev", inner)
         self.prepare()
-        (self.folder / "empty.conf").touch()
-        (self.folder / "frr.conf").write_text(text)
-        self.daemons = {}
-        for name in ("zebra", self.daemon):
-            self.launch(name)
-        self.vtysh("-f", self.folder / "frr.conf")
-
-    def launch(self, name):
-        """Starts a daemon without a configuration."""
-        command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
-        command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
-        self.daemons[name] = self.lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
+        self.daemons = launch_all(lab, self.ns, self.folder, [self.daemon], text)
 
     def restart(self):
         """Kills the protocol's daemon, which can say nothing any more, and starts it again."""
@@ -50,7 +56,7 @@ class Device:
         daemon.wait()
         (self.folder / f"{self.daemon}.vty").unlink()
         (self.folder / f"{self.daemon}.pid").unlink(missing_ok=True)
-        self.launch(self.daemon)
+        self.daemons[self.daemon] = launch(self.lab, self.ns, self.folder, self.daemon)
         self.vtysh("-f", self.folder / "frr.conf")
 
     def prepare(self):

@@ -116,7 +116,7 @@ WITHHELD = re.compile("by the tester|The tester could ")
 # How verdicts report a load that the tester did not reach, which leaves the figures valid.
 SHORTFALL = re.compile("were not sent|were not opened|found no free address|was the limit")
 # How they report a worker that was kept from its core.
-DISTURBANCE = re.compile(r"worker \d+ (?:waited|stood still) |stream .* left back to back ")
+DISTURBANCE = re.compile(r"worker \d+ (?:waited|stalled) |stream .* left back to back ")
 TOLD = re.compile(rf'(?:^[ -]*|"|\((?:invalid|tester disturbed|generator limited): )((?:{DISTURBANCE.pattern})[^"\n]{{0,200}})', re.MULTILINE)
 # Disturbances in verdicts of runs since the test began: evidence for a second run of it.
 disturbances = []

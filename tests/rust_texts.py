@@ -23,11 +23,16 @@ TOKEN = re.compile(
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
 TESTS = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod \w+ \{")
+# A line of a configuration or a program, in a literal that has several lines: a statement, or an end of a block.
+STATEMENT = re.compile(r"^.*[;{}]\n", re.MULTILINE)
 WORDS = re.compile(r"[A-Za-z]{2}[^\w\s]* [^\w\s]*\w")
 
 
 def texts(source):
-    """Kind, line and text of each paragraph of a doc comment, and of each string of words in the program itself."""
+    """Kind, line and text of each paragraph of a doc comment, and of each string of words in the program itself.
+
+    Statements of configurations in strings are left out.
+    """
     tests = TESTS.search(source)
     program = tests.start() if tests else len(source)
     line, at = 1, 0
@@ -36,13 +41,10 @@ def texts(source):
         if token["doc"]:
             yield from paragraphs(token["doc"], line)
         elif at < program:
-            text = token["string"] or token["raw"] or ""
+            text = re.sub(r"\\\n\s*", "", token["string"] or token["raw"] or "").replace('\\"', '"')
+            text = STATEMENT.sub("", text)
             if WORDS.search(text):
-                yield (
-                    Kind.STRING,
-                    line,
-                    re.sub(r"\\\n\s*", "", text).replace('\\"', '"'),
-                )
+                yield Kind.STRING, line, text
 
 
 def paragraphs(comment, line):

@@ -140,32 +140,32 @@ def test_an_adjacency_that_is_lost_is_counted_and_comes_back(lab, name):
 # What one end has that does not fit the other, and the reason that is given.
 MISFITS = {
     "ospfv2": [
-        ({"area": "1"}, "{} is in area 0.0.0.0, not 0.0.0.1 as 'area' says"),
-        ({"hello": "2s"}, "{} has a hello interval of 1 s, not 2 s as 'hello' says"),
-        ({"dead": "5s"}, "{} has a dead interval of 4 s, not 5 s as 'dead' says"),
+        ({"area": "1"}, "{} is in area 0.0.0.0, but 'area' is 0.0.0.1"),
+        ({"hello": "2s"}, "{} has a hello interval of 1 s, but 'hello' is 2 s"),
+        ({"dead": "5s"}, "{} has a dead interval of 4 s, but 'dead' is 5 s"),
         ({"mtu": 1400}, "{} has an MTU of 1500, not 1400: give the router this 'mtu'"),
         ({"mtu": 1600}, "{} has an MTU of 1500, not 1600: give the router this 'mtu'"),
         ({"router_id": "9.9.9.9"}, "{} has the same router identifier"),
         ({"password": "tide"}, "{} has none as authentication, not a simple password"),
-        ({"network": "broadcast"}, "{} answers but no router is designated"),
+        ({"network": "broadcast"}, "{} sends Hello packets but no router is designated"),
     ],
     "ospfv3": [
-        ({"area": "1"}, "{} is in area 0.0.0.0, not 0.0.0.1 as 'area' says"),
-        ({"instance": 5}, "{} has instance 0, not 5 as 'instance' says"),
-        ({"hello": "2s"}, "{} has a hello interval of 1 s, not 2 s as 'hello' says"),
-        ({"dead": "5s"}, "{} has a dead interval of 4 s, not 5 s as 'dead' says"),
+        ({"area": "1"}, "{} is in area 0.0.0.0, but 'area' is 0.0.0.1"),
+        ({"instance": 5}, "{} has instance 0, but 'instance' is 5"),
+        ({"hello": "2s"}, "{} has a hello interval of 1 s, but 'hello' is 2 s"),
+        ({"dead": "5s"}, "{} has a dead interval of 4 s, but 'dead' is 5 s"),
         ({"mtu": 1400}, "{} has an MTU of 1500, not 1400: give the router this 'mtu'"),
         ({"mtu": 1600}, "{} has an MTU of 1500, not 1600: give the router this 'mtu'"),
         ({"router_id": "9.9.9.9"}, "{} has the same router identifier"),
-        ({"network": "broadcast"}, "{} answers but no router is designated"),
+        ({"network": "broadcast"}, "{} sends Hello packets but no router is designated"),
     ],
     "isis": [
-        ({"level": "1", "area": "49.0002"}, "{} is in area 49.0001, not 49.0002 as 'area' says"),
+        ({"level": "1", "area": "49.0002"}, "{} is in area 49.0001, but 'area' is 49.0002"),
         ({"level": "2"}, "{} has no level 2 on this link"),
         ({"level": "1-2"}, "{} has no level 2 on this link"),
         ({"system_id": "0000.0000.0009"}, "{} has the same system identifier"),
         ({"password": "tide"}, "{} has none as authentication of hellos, not a clear password"),
-        ({"network": "broadcast"}, "{} has a point-to-point network, not broadcast"),
+        ({"network": "broadcast"}, "{} has a point-to-point network, but 'network' is broadcast"),
     ],
 }
 

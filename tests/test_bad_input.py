@@ -229,7 +229,7 @@ def test_a_pci_device_that_is_not_there(lab):
         ("memif:{folder}/own.sock,server,wait=1", ["no memif peer took up the link"]),
         ("memif:{folder}/no/own.sock,server,wait=1", ["there is no folder {folder}/no"]),
         ("vhost:{folder}/own.sock,wait=1", ["no vhost-user peer connected to {folder}/own.sock within 1 s"]),
-        ("virtio:{folder}/none.sock,wait=1", ["nobody answers at {folder}/none.sock"]),
+        ("virtio:{folder}/none.sock,wait=1", ["no process listens at {folder}/none.sock"]),
         ("pcap:{folder}/none.pcap,", ["there is no file {folder}/none.pcap"]),
     ],
 )

@@ -90,6 +90,6 @@ def test_a_profile_without_clients_or_with_too_many_kinds_is_refused(lab):
         profile = lab.profile({name: {"device": f"ring:{name}", **keys} for name, keys in ports.items()}, [])
         lab.eagre("bench", "dhcp", profile, "--estimate").refused(2, text)
 
-    refused("no port has clients that ask for addresses", a={"ip": "10.0.0.1/24"}, b={"ip": "10.0.0.2/24"})
+    refused("no port has clients that request addresses", a={"ip": "10.0.0.1/24"}, b={"ip": "10.0.0.2/24"})
     refused("ports.b.dhcp: ports.a.dhcp has clients as well", a={"dhcp": {"clients": 9}}, b={"dhcp": {"clients": 9}})
     refused("ports.a.dhcpv6: ports.a.dhcp has clients as well", a={"dhcp": {"clients": 9}, "dhcpv6": {"clients": 9}}, b={"ip": "10.0.0.2/24"})

@@ -87,7 +87,7 @@ class TestWiring:
         router, bench, profile = routed
         router.router.ip("address", "flush", "dev", "r1")
         done = soon(bench.run("throughput", profile))
-        done.refused(3, "port east: no answer from 10.0.1.1", "resume with: eagre bench --resume")
+        done.refused(3, "port east: no reply from 10.0.1.1", "resume with: eagre bench --resume")
 
     def test_ports_swapped(self, lab):
         """The device's interfaces have each other's addresses."""
@@ -98,7 +98,7 @@ class TestWiring:
             router.router.ip("address", "add", new, "dev", inner)
         profile = lab.profile(named(router), [stream(*UP)])
         done = soon(Bench(lab, router.tester).run("throughput", profile))
-        done.refused(3, "no answer from 10.0.", "check that the device under test is up")
+        done.refused(3, "no reply from 10.0.", "check that the device under test is up")
 
 
 @pytest.mark.unsteady("three trials with a disturbed tester end a method")
@@ -151,7 +151,7 @@ class TestDevice:
         router.router.ip("link", "set", "r1", "down")
         done = bench.lab.finish(process, 40)
         assert done.exit in (1, 3), str(done)
-        assert "port east: no answer" in done.err or "Nothing arrives any more" in done.out, str(done)
+        assert "port east: no reply" in done.err or "Nothing arrives any more" in done.out, str(done)
         assert 2 <= len(bench.trials()) < 30, "what has finished is kept"
 
     @pytest.mark.unsteady("trials come late on a busy machine, so the device can be away between two of them")

@@ -179,7 +179,7 @@ def test_a_size_that_nobody_names(router, nginx):
     """Objects of a size are asked for, and the profile has one path."""
     fixed = entry("http", {"addresses": WEB4, "ports": 80}, {"http": {"path": "/1k"}})
     done = bench(router, "sessions", *FAST, "--set", application("http"), sessions=[fixed])
-    assert done.exit != 0 and "objects of 1024 B are asked for" in done.err, str(done)
+    assert done.exit != 0 and "objects of 1024 B are requested" in done.err, str(done)
 
 
 STREAMS = [

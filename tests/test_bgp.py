@@ -9,10 +9,10 @@ from pathlib import Path
 
 import mrt
 import pytest
+from frr import launch_all
 from hosts import Capture
-from lab import LONG, missing, need, peak_kb, settled, stream, wait_until
+from lab import LONG, need, peak_kb, settled, stream, wait_until
 from server import Server
-from test_routing import FRR
 
 PREFIXES = 100_000 if LONG else 1_000
 PEERS = 1_000 if LONG else 20
@@ -35,8 +35,6 @@ class Device:
     """FRR in a namespace with two networks: 10.0.0.0/16 of the speakers, and 10.9.0.0/24."""
 
     def __init__(self, lab, neighbors, v6=False, far_ms=0):
-        if not (FRR / "zebra").exists():
-            missing("needs frr")
         need("ip", "vtysh")
         self.lab, self.folder = lab, lab.folder()
         self.tester, self.ns = lab.netns("tester"), lab.netns("device", forwarding=True)
@@ -47,18 +45,12 @@ class Device:
             join(lab, self.tester, self.ns, far_ms) if end == "veth0" else lab.veth(self.tester, end, self.ns, inner)
             for address in addresses:
                 self.ns.ip("address", "add", address, "dev", inner, *(["nodad"] if ":" in address else []))
-        (self.folder / "empty.conf").touch()
-        for name in ("zebra", "bgpd"):
-            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
-            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
-            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
         activated = "  neighbor 10.0.0.2 activate\n" if v6 else ""
-        (self.folder / "frr.conf").write_text(
+        config = (
             "route-map none deny 1\nrouter bgp 65000\n bgp router-id 10.0.0.1\n no bgp ebgp-requires-policy\n"
             f"{neighbors} address-family ipv6 unicast\n{activated} exit-address-family\n"
         )
-        self.vtysh("-f", self.folder / "frr.conf")
+        launch_all(lab, self.ns, self.folder, ["bgpd"], config)
 
     def vtysh(self, *arguments):
         return self.ns.run("vtysh", "--vty_socket", self.folder, *arguments)
@@ -324,8 +316,8 @@ def test_files_that_are_no_tables_are_refused(lab):
     refused(b"\x1f\x8b\x08", where, "'rib.mrt' is compressed: unpack it first")
     refused(good[:-1], where, "is cut off, or no MRT file: the record at byte 46 ends behind it")
     refused(b"", where, "has no IPv4 or IPv6 unicast routes of type TABLE_DUMP_V2")
-    refused(good, "routes[0].as_path", "goes with 'prefixes', not with 'mrt': the file says it", as_path=[5])
-    refused(good, "routes[0].mrt", "'prefixes' says already which routes there are", prefixes="16.0.0.0/8")
+    refused(good, "routes[0].as_path", "goes with 'prefixes', not with 'mrt': the file has it", as_path=[5])
+    refused(good, "routes[0].mrt", "can't be used with 'prefixes'", prefixes="16.0.0.0/8")
     refused(good, "routes[0].next_hop", "2001:db8::9 is an IPv6 address, and the file has no such routes", next_hop="2001:db8::9")
     six = mrt.table([("2001:db8:1::/48", mrt.attributes([1]))])
     refused(six, "needs 'next_hop': host 'west' has no IPv6 address for routes[0]")
@@ -438,11 +430,11 @@ def test_what_goes_wrong_is_said(lab):
     device = Device(lab, ONE)
     quick = {"timeout": "8s", "settle": "0s"}
     wrong = device.run({"peers": [peer(peer_as=65_009)], **quick})
-    wrong.refused(3, "port west: bgp: 1 of 1 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.2) is AS 65000, not AS 65009")
+    wrong.refused(3, "port west: bgp: 1 of 1 BGP sessions could not be established: 10.0.0.1 (from 10.0.0.2) is AS 65000, but 'peer_as' is 65009")
     wrong = device.run({"peers": [peer(**{"as": 65_002})], **quick})
-    wrong.refused(3, "10.0.0.1 (from 10.0.0.2)", "says 'Bad Peer AS': it expects another AS than 'as' says")
+    wrong.refused(3, "10.0.0.1 (from 10.0.0.2)", "refuses the session with 'Bad Peer AS': it expects an AS other than 'as'")
     nobody = device.run({"peers": [peer(peer="10.0.9.9")], **quick})
-    nobody.refused(3, "10.0.9.9 (from 10.0.0.2) does not answer ARP or neighbour discovery")
+    nobody.refused(3, "10.0.9.9 (from 10.0.0.2) does not reply to ARP or neighbour discovery")
     # Of two, one: traffic runs, and the result reports the missing one.
     ports = device.ports({"peers": [peer(), peer(host="stranger")], **quick}, hosts=[{"name": "stranger", "ip": "10.0.0.3/16"}])
     done = lab.eagre("run", lab.profile(ports, [], load={"duration": "500ms"}), "--json", "-", ns=device.tester)

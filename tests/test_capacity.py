@@ -197,11 +197,11 @@ def test_a_server_that_is_not_there(lab, hosts):
     client, _ = hosts
     measure(lab, client, "-t", 5).refused(
         REFUSED,
-        f"{SERVER}:{PORT}: nobody listens there; start 'eagre capacity --server'",
+        f"{SERVER}:{PORT}: no process listens there; start 'eagre capacity --server'",
     )
     client.ip("route", "add", "10.9.0.0/24", "via", SERVER)
     done = measure(lab, client, "-t", 5, server="10.9.0.1")
-    done.refused(REFUSED, "does not answer; is it there")
+    done.refused(REFUSED, "does not respond; is it running")
     assert done.seconds < 8
 
 

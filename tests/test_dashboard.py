@@ -1075,7 +1075,7 @@ def test_a_disturbance_is_shaded_and_explained(page, server):
 
     def longest():
         listed = page.run("return [...document.querySelectorAll('details.note li')].map(e => e.textContent)")
-        stood = [float(text.split("stood still for ")[1].split(" ms")[0]) for text in listed if "stood still for" in text]
+        stood = [float(text.split("stalled for ")[1].split(" ms")[0]) for text in listed if "stalled for" in text]
         return max(stood, default=0)
 
     (agent,) = server.agents()

@@ -445,7 +445,7 @@ def test_too_few_addresses_make_the_result_invalid(lab):
     assert done.exit == 1, done
     dhcp = done.json["ports"]["west"]["dhcp"]
     assert (dhcp["bound"], dhcp["failed"]) == (10, 15), dhcp
-    reason = "port west: 10 of 25 DHCP clients got an address within 3s; traffic has only theirs"
+    reason = "port west: 10 of 25 DHCP clients got an address within 3s; traffic uses only these"
     assert reason in done.json["verdict"]["reasons"], done.json["verdict"]
 
 

@@ -317,4 +317,4 @@ def test_without_a_prefix_for_addresses_the_run_says_so(lab):
 @pytest.mark.parametrize("more", [{"prefix": 56}, {"rapid_commit": True}, {"options": [23]}])
 def test_slaac_asks_no_server(lab, more):
     ports = {"a": {"device": "ring:a", "dhcpv6": {"clients": 2, "address": "slaac", **more}}}
-    lab.eagre("check", lab.profile(ports, [])).refused(2, f"dhcpv6.{next(iter(more))}: servers are not asked")
+    lab.eagre("check", lab.profile(ports, [])).refused(2, f"dhcpv6.{next(iter(more))}: can't be used with 'address: slaac'")

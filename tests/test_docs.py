@@ -71,7 +71,7 @@ OWN_NETWORK = "mount -t sysfs none /sys; ip link set lo up\n"
 
 
 # A verdict that another process took the tester's core says nothing about the page.
-DISTURBED = re.compile(r"worker \d+ (stood still|waited .* for its core)|tester was disturbed")
+DISTURBED = re.compile(r"worker \d+ (stalled|waited .* for its core)|tester was disturbed")
 # The kernel takes its time to remove the links of a block that has ended.
 STILL_THERE = "RTNETLINK answers: File exists"
 # A device may be as fast as the tester of this machine, which then can't judge all of it; nor can one that others keep from its core. What

@@ -182,7 +182,7 @@ def test_ctrl_c_ends_the_wait_for_neighbours(lab):
         wait_until(lambda: process.poll() is not None or handled(), "a handler", 20)
         process.send_signal(signal.SIGINT)
         done = lab.finish(process, 30)
-        assert done.exit == INTERRUPTED and "no answer" not in done.err, str(done)
+        assert done.exit == INTERRUPTED and "no reply" not in done.err, str(done)
 
 
 def test_without_a_time_ctrl_c_ends_a_capture(lab):

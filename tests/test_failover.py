@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from frr import launch_all
 from kernel_server import ECHO
 from lab import (
     EAST4,
@@ -19,13 +20,11 @@ from lab import (
     WEST_ROUTER4,
     WEST_ROUTER6,
     call,
-    missing,
     need,
     stream,
     wait_until,
 )
 from test_bgp import Device
-from test_routing import FRR
 from test_session_tunnels import tunnel, vtep
 
 NEWLINE = "\n  "
@@ -177,7 +176,7 @@ def test_a_gateway_that_moves_without_a_word_is_asked_after(lab, router):
     move = only_move(result)
     assert move["asked"] and move["to"] == ELSEWHERE and 33 <= move["at_s"] < 36, move
     assert move["lost"] == result["streams"]["s"]["lost"] == counted(router.router, "others"), move
-    assert any("as it said when asked" in note for note in result["verdict"]["notes"])
+    assert any("according to its reply" in note for note in result["verdict"]["notes"])
 
 
 class Pair:
@@ -319,10 +318,7 @@ class Frr(VirtualMac):
     """FRR's, for which the operator makes those interfaces."""
 
     def launch(self, number, router):
-        if not (FRR / "vrrpd").exists():
-            missing("needs frr")
         folder = self.lab.folder()
-        (folder / "empty.conf").touch()
         for side, (virtual_id, [ip]) in self.VIRTUAL.items():
             router.ip("link", "add", f"v{side}", "link", side, "type", "macvlan", "mode", "bridge")
             router.ip("link", "set", f"v{side}", "address", VIRTUAL_MAC.format(virtual_id))
@@ -330,12 +326,6 @@ class Frr(VirtualMac):
             router.ip("link", "set", f"v{side}", "up")
             # Or the kernel replies to ARP for the virtual address on both interfaces.
             router.sysctl({f"net.ipv4.conf.{side}.arp_ignore": 1})
-        for name in ("zebra", "vrrpd"):
-            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", folder / "empty.conf"]
-            command += ["-i", folder / f"{name}.pid", "-z", folder / "zserv.api", "--vty_socket", folder]
-            process = self.lab.start(*command, ns=router, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: (folder / f"{name}.vty").exists(), name)
-        self.daemons.append(process)
         instance = lambda side, virtual_id, addresses: f"""interface {side}
  vrrp {virtual_id} version 3
  vrrp {virtual_id} priority {200 - 50 * number}
@@ -343,8 +333,8 @@ class Frr(VirtualMac):
  vrrp {virtual_id} ip {addresses[0].split("/")[0]}
 exit
 """
-        (folder / "frr.conf").write_text("".join(instance(side, *virtual) for side, virtual in self.VIRTUAL.items()))
-        router.run("vtysh", "--vty_socket", folder, "-f", folder / "frr.conf")
+        config = "".join(instance(side, *virtual) for side, virtual in self.VIRTUAL.items())
+        self.daemons.append(launch_all(self.lab, router, folder, ["vrrpd"], config)["vrrpd"])
 
 
 def through_a_pair(lab, pair, fail):

@@ -294,7 +294,7 @@ def test_a_gateway_whose_address_is_given_is_not_asked(lab, trunk):
     assert (30, ARP) not in seen and sum(seen[30, IPV4].values()) == 50
     alone = {"device": "ring:a", "hosts": [{**host, "gateway_mac": {}}]}
     profile = lab.profile({"west": alone}, [stream])
-    lab.eagre("sim", profile, "--dut", "wire").refused(3, "port west: no answer from 10.0.30.1 (asked by host host1)")
+    lab.eagre("sim", profile, "--dut", "wire").refused(3, "port west: no reply from 10.0.30.1 (requested by host host1)")
 
 
 def test_hundreds_of_hosts_find_their_gateway(lab, trunk):

@@ -190,6 +190,10 @@ LLDPD = dict.fromkeys(
     "lldpd, a daemon beside the hosts",
 )
 COMMANDS = {"shell/cli/src/control.rs": "help of commands: whose hosts obey each"}
+# Names of folders and files of a protocol that do not have its own.
+MEMBERS = {"groups", "multicast"}
+OTHER_NAMES = {"igmp": MEMBERS, "mld": MEMBERS}
+FRAMES = {"core/emulate/src/frame.rs": "frames of hosts, in which its messages have a router alert option"}
 NAMED_ELSEWHERE = {
     "isis": {},
     "ospf": LABS,
@@ -217,6 +221,16 @@ NAMED_ELSEWHERE = {
         "core/wire/src/protocols/ppp.rs": "the headers",
         "shell/server/src/kinds.rs": "a kind of run by its example",
     },
+    "igmp": EMULATED
+    | FRAMES
+    | {
+        "core/profile/src/frr.rs": "FRRouting's daemons",
+        "core/tcp/src/frame.rs": "its number in IPv4 headers",
+        "core/tcp/src/stack/inward.rs": "sessions do not refuse its packets",
+        "shell/otg/src/packet/plain.rs": "fields of the model's headers",
+        "shell/server/src/kinds.rs": "a kind of run by its example",
+    },
+    "mld": EMULATED | FRAMES | {"core/wire/src/protocols/ipv6_extensions.rs": "values of the router alert option"},
 }
 
 
@@ -237,7 +251,8 @@ def test_a_protocol_is_named_in_its_folders_and_the_lists_only(protocol):
     spelling = protocol.replace("isis", "is-?is")
     name = re.compile(rf"(?<![A-Za-z])(?i:{spelling})|{protocol.capitalize()}")
     # Its versions for IPv6 are in folders and files such as 'dhcp6' and 'dhcpv6'.
-    own = lambda path: protocol in re.sub(r"v?6?(\.rs|\.tsx)?(?=/|$)", "", path).split("/")  # noqa: E731
+    folders = {protocol} | OTHER_NAMES.get(protocol, set())
+    own = lambda path: folders & {*re.sub(r"v?6?(\.rs|\.tsx)?(?=/|$)", "", path).split("/")}  # noqa: E731
     named = {path for path, text in program_files() if not own(path) and name.search(text)}
     assert named - PROTOCOL_LISTS - set(NAMED_ELSEWHERE[protocol]) == set()
     assert set(NAMED_ELSEWHERE[protocol]) - named == set(), "no longer needed"

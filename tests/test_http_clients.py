@@ -352,7 +352,7 @@ def test_a_proxy_that_refuses_is_told(host):
     entry = host.client(app, False, 3128, open="20/s", count=20, tunnel={"to": "192.0.2.1:443"})
     one = of(host.run(entry))
     assert one["failed"] == {"http_4xx": 20}, one
-    assert one["client"]["failure_details"] == {"CONNECT: the proxy answered 403": 20}, one["client"]
+    assert one["client"]["failure_details"] == {"CONNECT: the proxy returned 403": 20}, one["client"]
     process.stop()
 
 

@@ -312,7 +312,7 @@ def test_other_ports_can_be_named(host):
         ([f"http://{WEST_ROUTER4}/", "--key-log", "keys.txt"], BAD_INPUT, "--key-log: http:// has no secrets"),
         ([f"http://{WEST_ROUTER4}/", "--streams", "5"], BAD_INPUT, "or give --h2, too"),
         ([f"http://{WEST_ROUTER4}/", "--alt-svc"], BAD_INPUT, "write https://"),
-        (["http://10.0.0.200/", "-n", "1"], REFUSED, "no answer from 10.0.0.200"),
+        (["http://10.0.0.200/", "-n", "1"], REFUSED, "no reply from 10.0.0.200"),
     ],
 )
 def test_what_cannot_be_is_refused(host, arguments, code, told):

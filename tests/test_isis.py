@@ -181,7 +181,7 @@ def test_a_device_that_dies_is_found_out_by_its_hold_time(lab):
     done = lab.finish(process)
     row = done.json["ports"]["west"]["isis"]
     assert (row["up"], row["up_at_end"], row["flaps"]) == (1, 0, 1), row
-    said = f"port west: 1 IS-IS adjacencies were lost: 10.0.0.2: 10.0.0.1 (0000.0000.0009) was not heard for its hold time of {HOLD} s"
+    said = f"port west: 1 IS-IS adjacencies were lost: 10.0.0.2: 10.0.0.1 (0000.0000.0009) sent no hello for its hold time of {HOLD} s"
     assert said in done.json["verdict"]["notes"], done
 
 
@@ -196,21 +196,21 @@ def test_what_goes_wrong_is_said(lab):
         done = device.run(isis(router(**{"level": "1", **keys}), **quick))
         done.refused(3, f"port west: isis: 1 of 1 IS-IS routers lack an adjacency: 10.0.0.2: {reason}")
 
-    fails(f"{whom} is in area 49.0001, not 49.0002 as 'area' says", area="49.0002")
+    fails(f"{whom} is in area 49.0001, but 'area' is 49.0002", area="49.0002")
     fails(f"{whom} has no level 2 on this link", level="1-2")
-    fails(f"{whom} has a point-to-point network, not broadcast", network="broadcast")
+    fails(f"{whom} has a point-to-point network, but 'network' is broadcast", network="broadcast")
     # Hellos are right, and so there is an adjacency: traffic runs.
     done = device.run(isis(router(level="1", lsp_password="tide", digest=True), **quick))
     assert done.exit == 1 and f"{whom} has none as authentication of LSPs and SNPs, not HMAC-MD5" in done.json["verdict"]["reasons"][0], done
     device.configure("interface d0\nno ip router isis x\nno ipv6 router isis x")
-    fails("no IS-IS router answers on its link")
+    fails("no hello from an IS-IS router on its link")
 
 
 @pytest.mark.unsteady(BUSY)
 def test_a_router_that_would_be_designated_is_told(lab):
     device = Device(lab, QUICK + " isis priority 3\n")
     done = device.run(isis(router(network="broadcast", priority=100), timeout="10s", settle="0s"))
-    done.refused(3, "10.0.0.1 (0000.0000.0009) answers but is not the designated system (DIS): its priority is below the router's")
+    done.refused(3, "10.0.0.1 (0000.0000.0009) sends hellos but is not the designated system (DIS): its priority is below the router's")
 
 
 @pytest.mark.unsteady(BUSY)
@@ -222,7 +222,7 @@ def test_of_two_routers_one_is_not_heard(lab):
     done = lab.eagre("run", lab.profile(ports, [], load={"duration": "500ms"}), "--json", "-", ns=device.tester)
     assert done.exit == 1 and not done.json["verdict"]["valid"], done
     (reason,) = [reason for reason in done.json["verdict"]["reasons"] if "IS-IS" in reason]
-    wanted = "port west: 1 of 2 IS-IS routers lack an adjacency: 10.0.0.3: 10.0.0.1 (0000.0000.0009) is in area 49.0001, not 49.0009 as 'area' says"
+    wanted = "port west: 1 of 2 IS-IS routers lack an adjacency: 10.0.0.3: 10.0.0.1 (0000.0000.0009) is in area 49.0001, but 'area' is 49.0009"
     assert reason == wanted, reason
 
 
@@ -299,7 +299,7 @@ def test_the_api_shows_and_changes_adjacencies(lab):
     wait_until(lambda: states()["east"]["database"]["level_2"] == 9, "the withdrawal", 10)
     assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["state"] == "initializing", "the end", 30)
-    assert states()["west"]["is_down"] and "hear the router" in states()["east"]["reason"], states()
+    assert states()["west"]["is_down"] and "list the router" in states()["east"]["reason"], states()
     assert server.ask("POST", path, {"action": "up"}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["state"] == "up", "the adjacency", 10)
     labels = f'run="{run["id"]}",port="west"'
@@ -331,7 +331,7 @@ def test_bad_profiles_are_refused(lab):
     refused([router(topology={})], "routers[0].topology", "needs one of 'grid', 'ring' and 'tree'")
     routes("10 prefixes of /8 with step 1 from 250.0.0.0 on exceed the address space", {"prefixes": "250.0.0.0/8", "count": 10}, key="routes[0].count")
     routes("give the router a 'topology'", {"prefixes": "20.0.0.0/24", "type": "topology"}, key="routes[0].type")
-    routes("the routes fill 277 LSPs up to here; those of a router fill 255 at most", {"prefixes": "16.0.0.0/24", "count": 50_000}, key="routes[0].count")
+    routes("the routes fill 277 LSPs up to here; a router has at most 255", {"prefixes": "16.0.0.0/24", "count": 50_000}, key="routes[0].count")
     many = {"prefixes": "20.0.0.0/24", "count": 1000, "type": "topology"}
     routes("200 networks of each generated router; there is room for", many, key="routes[0].count", topology={"ring": 5})
     routes("must be 2s at least", {"prefixes": "16.0.0.0/24", "flap": {"every": "1s", "down": "500ms"}}, key="routes[0].flap.every")

@@ -217,7 +217,7 @@ def test_nothing_passes_but_by_the_device(labs):
     name = labs.up("own", "--dut-command", "true")
     folder = Path(f"/run/eagre/lab-{name}")
     inside = ["ip", "netns", "exec", labs.namespace(name, "tester")]
-    labs.lab.finish(labs.lab.start(*inside, EAGRE, "run", folder / "ipv4.yaml")).refused(3, "10.0.0.1", "no answer")
+    labs.lab.finish(labs.lab.start(*inside, EAGRE, "run", folder / "ipv4.yaml")).refused(3, "10.0.0.1", "no reply")
     labs.down(name)
 
 

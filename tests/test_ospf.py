@@ -180,7 +180,7 @@ def test_a_device_that_dies_is_found_out_by_the_dead_interval(lab):
     done = lab.finish(process)
     row = done.json["ports"]["west"]["ospf"]
     assert (row["full"], row["full_at_end"], row["flaps"]) == (1, 0, 1), row
-    said = "port west: 1 OSPF adjacencies were lost: 10.0.0.2: 10.0.0.1 was not heard for the dead interval"
+    said = "port west: 1 OSPF adjacencies were lost: 10.0.0.2: 10.0.0.1 sent no Hello packet for the dead interval"
     assert said in done.json["verdict"]["notes"], done
 
 
@@ -193,13 +193,13 @@ def test_what_goes_wrong_is_said(lab):
         done = device.run(ospf(router(**keys), timeout=timeout, settle="0s"))
         done.refused(3, f"port west: ospf: 1 of 1 OSPF routers have no full adjacency: 10.0.0.2: {reason}")
 
-    fails("10.0.0.1 has a hello interval of 1 s, not 2 s as 'hello' says", hello="2s")
+    fails("10.0.0.1 has a hello interval of 1 s, but 'hello' is 2 s", hello="2s")
     fails("10.0.0.1 has an MTU of 1500, not 1400: give the router this 'mtu'", "5s", mtu=1400)
     fails("10.0.0.1 has an MTU of 1500, not 1600: give the router this 'mtu'", "5s", mtu=1600)
     device.ns.ip("link", "set", "d0", "down")
     device.ns.ip("link", "set", "d0", "up")
     device.vtysh("-c", "configure terminal", "-c", "interface d0", "-c", "no ip ospf area 0")
-    fails("no OSPF router answers on its link")
+    fails("no Hello packet from an OSPF router on its link")
 
 
 @pytest.mark.unsteady(BUSY)
@@ -211,7 +211,7 @@ def test_of_two_routers_one_is_not_heard(lab):
     done = lab.eagre("run", lab.profile(ports, [], load={"duration": "500ms"}), "--json", "-", ns=device.tester)
     assert done.exit == 1 and not done.json["verdict"]["valid"], done
     (reason,) = [reason for reason in done.json["verdict"]["reasons"] if "OSPF" in reason]
-    wanted = "port west: 1 of 2 OSPF routers have no full adjacency: 10.0.0.3: 10.0.0.1 is in area 0.0.0.0, not 0.0.0.9 as 'area' says"
+    wanted = "port west: 1 of 2 OSPF routers have no full adjacency: 10.0.0.3: 10.0.0.1 is in area 0.0.0.0, but 'area' is 0.0.0.9"
     assert reason == wanted, reason
 
 

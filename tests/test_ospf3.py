@@ -211,11 +211,11 @@ def test_what_goes_wrong_is_said(lab):
         reason = reason.replace("DEVICE", link_local)
         done.refused(3, f"port west: ospf: 1 of 1 OSPF routers have no full adjacency: 2001:db8:a::2: {reason}")
 
-    fails("DEVICE has instance 0, not 5 as 'instance' says", instance=5)
+    fails("DEVICE has instance 0, but 'instance' is 5", instance=5)
     fails("DEVICE has an MTU of 1500, not 1400: give the router this 'mtu'", "5s", mtu=1400)
     fails("DEVICE has an MTU of 1500, not 1600: give the router this 'mtu'", "5s", mtu=1600)
     device.configure("interface d0\nno ipv6 ospf6 area 0")
-    fails("no OSPF router answers on its link")
+    fails("no Hello packet from an OSPF router on its link")
 
 
 @pytest.mark.unsteady(BUSY)

@@ -78,8 +78,8 @@ def test_pings(lab):
     )
     assert results == ["succeeded", "succeeded", "failed", "succeeded", "failed"], why
     assert time.monotonic() - begun < 15
-    assert why[0] == "ping from 'p4' to 10.0.0.99: 10.0.0.99 did not answer ARP within 3 s"
-    assert why[1].startswith("ping from 'q4' to 10.77.0.1: no answer to 3 echo requests through 10.0.1.1"), why
+    assert why[0] == "ping from 'p4' to 10.0.0.99: 10.0.0.99 did not reply to ARP within 3 s"
+    assert why[1].startswith("ping from 'q4' to 10.77.0.1: no reply to 3 echo requests through 10.0.1.1"), why
     assert echoes(router.router)[0] >= 1 and echoes(host)[0] >= 1
     assert pinged(client, "ipv6", ("p6", WEST_ROUTER6), ("q6", "2001:2:0:2::2")) == (["succeeded"] * 2, [])
     assert echoes(router.router)[1] >= 1 and echoes(host)[1] >= 1

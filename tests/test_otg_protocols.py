@@ -587,8 +587,11 @@ def test_ospf_as_frr_sees_it(lab, network):
     assert row.lsa_sent >= 61 and row.lsa_ack_received >= 1 and row.external_lsa_received >= 1 and row.router_lsa_received >= 1, row
     assert (row.sessions_flap, row.nssa_lsa_received, row.opaque_area_sent) == (0, 0, 0), row
     assert script.metrics("ospfv2", column_names=["full_state_count"])["west ospf"].lsa_sent is None
+    withdrawn_and_down(script, device, "ospfv2", 61)
 
-    # Traffic to all prefixes, and what is withdrawn.
+
+def withdrawn_and_down(script, device, protocol, sent):
+    """Traffic to all prefixes while some are withdrawn; then the router goes down, up, and ends, with at least `sent` LSAs."""
     script.transmit("start")
     time.sleep(1.5)
     script.routes("withdraw", "external_type_2")
@@ -605,17 +608,17 @@ def test_ospf_as_frr_sees_it(lab, network):
     wait_until(lambda: device.fib() == 70, "the routes again", 20)
 
     # The router goes down and comes up again.
-    script.routers("down", "west ospf", protocol="ospfv2")
+    script.routers("down", "west ospf", protocol=protocol)
     wait_until(lambda: device.fib() == 0, "the end of the adjacency", 20)
-    assert script.metrics("ospfv2")["west ospf"].full_state_count == 0
-    script.routers("up", protocol="ospfv2")
+    assert script.metrics(protocol)["west ospf"].full_state_count == 0
+    script.routers("up", protocol=protocol)
     wait_until(lambda: device.fib() == 70, "the adjacency again", 90)
     assert not any("OSPF" in warning for warning in script.protocols("stop"))
     wait_until(lambda: device.fib() == 0, "the end", 20)
-    row = script.metrics("ospfv2")["west ospf"]
-    assert (row.full_state_count, row.sessions_flap) == (0, 0) and row.lsa_sent >= 61, row
+    row = script.metrics(protocol)["west ospf"]
+    assert (row.full_state_count, row.sessions_flap) == (0, 0) and row.lsa_sent >= sent, row
     with pytest.raises(Exception, match="not started"):
-        script.routers("down", protocol="ospfv2")
+        script.routers("down", protocol=protocol)
 
 
 def test_ospf_routers_back_to_back(lab):
@@ -755,35 +758,7 @@ def test_ospfv3_as_frr_sees_it(lab, network):
     assert row.lsa_sent >= 63 and row.intra_area_prefix_lsa_sent >= 1 and row.external_lsa_received >= 1 and row.link_lsa_received >= 1, row
     assert (row.sessions_flap, row.nssa_lsa_received, row.inter_area_router_lsa_sent) == (0, 0, 0), row
     assert script.metrics("ospfv3", column_names=["full_state_count"])["west ospf"].lsa_sent is None
-
-    # Traffic to all prefixes, and what is withdrawn.
-    script.transmit("start")
-    time.sleep(1.5)
-    script.routes("withdraw", "external_type_2")
-    wait_until(lambda: device.fib() == 60, "the withdrawal", 20)
-    time.sleep(1)
-    script.transmit("stop")
-    time.sleep(0.7)
-    flows = script.flows()
-    assert flows["kept"].frames_tx > 500 and flows["kept"].frames_tx == flows["kept"].frames_rx, flows["kept"]
-    assert 0 < flows["gone"].frames_rx < flows["gone"].frames_tx, flows["gone"]
-    script.routes("withdraw", "intra_area")
-    wait_until(lambda: device.fib() == 50, "the withdrawal of the router's own networks", 20)
-    script.routes("advertise")
-    wait_until(lambda: device.fib() == 70, "the routes again", 20)
-
-    # The router goes down and comes up again.
-    script.routers("down", "west ospf", protocol="ospfv3")
-    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 20)
-    assert script.metrics("ospfv3")["west ospf"].full_state_count == 0
-    script.routers("up", protocol="ospfv3")
-    wait_until(lambda: device.fib() == 70, "the adjacency again", 90)
-    assert not any("OSPF" in warning for warning in script.protocols("stop"))
-    wait_until(lambda: device.fib() == 0, "the end", 20)
-    row = script.metrics("ospfv3")["west ospf"]
-    assert (row.full_state_count, row.sessions_flap) == (0, 0) and row.lsa_sent >= 63, row
-    with pytest.raises(Exception, match="not started"):
-        script.routers("down", protocol="ospfv3")
+    withdrawn_and_down(script, device, "ospfv3", 63)
 
 
 def test_what_ospfv3_can_not_do_is_refused_with_its_place(lab):

@@ -189,7 +189,7 @@ def test_some_without_a_session_make_the_result_invalid(lab):
     done = network.run(network.ports(12, timeout="4s"), [up(20)], duration="3s")
     pppoe = done.json["ports"]["west"]["pppoe"]
     assert (pppoe["up"], pppoe["failed"], pppoe["sessions"]) == (10, 2, 10) and pppoe["failed_authentication"] >= 2, pppoe
-    reason = "port west: 10 of 12 PPPoE clients got a session within 4s (the access concentrator: 'wrong password'); traffic has only theirs"
+    reason = "port west: 10 of 12 PPPoE clients got a session within 4s (the access concentrator: 'wrong password'); traffic uses only these"
     assert done.exit == 1 and reason in done.json["verdict"]["reasons"], done.json["verdict"]
     row = done.json["streams"]["up"]
     assert row["tx"] == row["rx"] == 20, row
@@ -337,10 +337,10 @@ def test_clients_ping_in_their_sessions(lab, with_sessions):
         assert done.json["sessions"]["web"]["attempted"] == 40, done
     assert done.json["ports"]["west"]["pppoe"]["lost"] == 0
     told = [line for line in done.err.splitlines() if line.startswith("eagre: ")]
-    answered = [line for line in told if line.endswith("s") and "through 100.64.255.254: " in line and "no answer" not in line]
+    answered = [line for line in told if line.endswith("s") and "through 100.64.255.254: " in line and "no reply" not in line]
     sources = {line.split()[3] for line in answered}
     assert len(answered) == 4 and len(sources) == 3 and all(source.startswith("100.64.0.") for source in sources), told
-    assert any("no answer to 2 echo requests through 100.64.255.254 within 0.4 s" in line for line in told), told
+    assert any("no reply to 2 echo requests through 100.64.255.254 within 0.4 s" in line for line in told), told
     assert sum("client 'pppoe[20]' of port 'west' has no IPv4 address" in line for line in told) == 1, told
     assert any("100.99.0.1 is of no host or client of port 'west'" in line for line in told), told
     assert any("client 'pppoe[1]' of port 'west' has no IPv6 address" in line for line in told), told

@@ -271,12 +271,12 @@ def test_a_pause_is_shaded_in_the_charts(lab, browser, tmp_path):
     lab.finish(process)
     intervals = [json.loads(line) for line in (out / "intervals.jsonl").read_text().splitlines()]
     told = [what for interval in intervals for what in interval.get("disturbances", [])]
-    stood = [float(what.split("stood still for ")[1].split(" ms")[0]) for what in told if "stood still for" in what]
+    stood = [float(what.split("stalled for ")[1].split(" ms")[0]) for what in told if "stalled for" in what]
     assert max(stood) >= 250, told
     lab.eagre("results", "report", "--run", out, "-o", tmp_path / "page.html").ok()
     text = body(browser, tmp_path / "page.html")
-    assert "The tester was disturbed in" in text and f"stood still for {max(stood):.1f} ms" in text
-    assert "worker 0 stood still" in text
+    assert "The tester was disturbed in" in text and f"stalled for {max(stood):.1f} ms" in text
+    assert "worker 0 stalled" in text
     strip, axis = browser.run("const box = s => document.querySelector(s).getBoundingClientRect();"
                               "return [box('#time .chart rect.band').top, Math.max(...[...document.querySelectorAll('#time path.g')].map(e => e.getBoundingClientRect().bottom))]")  # fmt: skip
     assert strip >= axis - 8, "the strip lies over the plot"
@@ -368,7 +368,7 @@ def test_a_session_search_shows_where_the_device_gave_up(lab, browser, tmp_path)
     drawn = browser.run(points)
     assert len(drawn) == len({(frame, load) for frame, load, _, _ in trials}), drawn
     assert any("400/s" in point and not point.endswith(" 0%") for point in drawn), drawn
-    for head in ("attempted", "established", "load asked for", "Time to set up over load", "Time to the first byte over load"):
+    for head in ("attempted", "established", "requested load", "Time to set up over load", "Time to the first byte over load"):
         assert head in text, head
     exported = results(lab, {"store": store}, "export").ok().out
     assert [int(row["trial"]) for row in csv.DictReader(io.StringIO(exported))] == list(range(1, len(trials) + 1))

@@ -194,7 +194,7 @@ def test_a_gateway_that_does_not_answer_is_named(lab, router, family, gateway):
         ports, [stream("s", "west", "east", v6=family == "v6", rate="1kpps")], load={"duration": "1s"}
     )
     done = lab.eagre("run", profile, ns=router.tester)
-    done.refused(3, f"port west: no answer from {gateway}")
+    done.refused(3, f"port west: no reply from {gateway}")
     assert done.seconds < 8
     assert router.router.counters("r1")["tx"] < 20, "traffic was sent all the same"
 

@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import LONG, missing, need, stream, wait_until
+from frr import launch_all
+from lab import LONG, need, stream, wait_until
 from server import Server
 
 TESTS = Path(__file__).parent
-FRR = Path("/usr/lib/frr")
 PREFIXES = 100_000 if LONG else 2_000
 # Seconds an adjacency stays up beside traffic.
 HELD = 60 if LONG else 5
@@ -23,20 +23,11 @@ class Router:
     """The kernel as a router between the tester's ports, with FRR as its control plane."""
 
     def __init__(self, lab, daemons, config):
-        if not (FRR / "zebra").exists():
-            missing("needs frr")
         need("bird", "vtysh")
         self.lab = lab
         self.network = lab.router()
         self.ns, self.tester, self.folder = self.network.router, self.network.tester, lab.folder()
-        (self.folder / "empty.conf").touch()
-        for name in ("zebra", *daemons):
-            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
-            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
-            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
-        (self.folder / "frr.conf").write_text(config)
-        self.ns.run("vtysh", "--vty_socket", self.folder, "-f", self.folder / "frr.conf")
+        launch_all(lab, self.ns, self.folder, daemons, config)
 
     def fib(self, kind="bgp"):
         """Routes of a protocol in the kernel."""

@@ -1173,7 +1173,7 @@ def test_runs_follow_each_other_and_give_ports_back(bench):
         "seed": 7,
         "rates": [1000, 2000],
         "again": False,
-        "reason": "port 1: it is configured for packets (device.config), and streams and sessions need a port of their own",
+        "reason": "port 1: it is configured for packets (device.config), and streams and sessions need a separate port",
     }
     assert [run["streams"]["west[1]"]["rx"] for run in result["runs"]] == [100, 100] and result["ports"][0]["tx_packets"] == 400
 
@@ -1204,7 +1204,7 @@ STREAM = "{name = 'x', from = 0, to = 1, packet = {{ipv4 = {src = '198.18.0.1', 
         ("eagre.stream" + STREAM + ":stats()", "stream 'x': no run of it has begun"),
         ("local x = eagre.stream" + STREAM + " eagre.start() x:rate('max')", "stream 'x': rate: a running stream can't change to 'max'"),
         ("local x = eagre.stream" + STREAM + " eagre.start() x:rate('some')", "stream 'x': rate: "),
-        ("eagre.stream" + STREAM + " eagre.start() eagre.start()", "a run goes on already"),
+        ("eagre.stream" + STREAM + " eagre.start() eagre.start()", "a run is already in progress"),
         ("eagre.stream" + STREAM + " eagre.start() device.config{port = 1}", "port 1: streams or sessions use it"),
         ("device.config{port = 0} eagre.stream" + STREAM + " eagre.start()", "port 0: it is configured for packets"),
         ("eagre.stream" + STREAM.replace("rate", "size = 9000, rate") + " eagre.start()", "the script's ports carry 1518; give --frame-length"),

@@ -192,7 +192,7 @@ def test_tls_to_a_server_without_it_is_told(host):
     )
     all_failed(of(done, "plain"), 20, tls_protocol=20)
     all_failed(of(done, "suite"), 20, tls_alert=20)
-    hinted(done, "plain: 20 of 20 got no TLS that both ends know: does the port speak TLS")
+    hinted(done, "plain: 20 of 20 negotiated no version of TLS: does the port use TLS")
 
 
 # haproxy in between.
@@ -400,7 +400,7 @@ def test_pages_that_are_not_found(host):
     )
     for name in ("fails", "expected"):
         all_failed(of(done, name), 200, http_4xx=200)
-        hinted(done, f"{name}: 200 of 200 were answered with a status of 4xx: does the server have what is asked for?")
+        hinted(done, f"{name}: 200 of 200 got a status of 4xx: does the server have the requested resource?")
     all_through(of(done, "counted"), 200, 400)
     all_through(of(done, "wanted"), 200, 200)
     all_failed(of(done, "unwanted"), 200, http_status=200)

@@ -213,7 +213,7 @@ def test_the_wrong_network_is_counted(lab):
     """Servers in another one are not reached: no host inside replies."""
     ports, entry = ring("vxlan")
     entry["server"]["tunnel"]["vxlan"] = {"vni": 9}
-    run(lab, ports, entry).refused(3, "no answer from 10.9.0.100 (asked inside VXLAN 100 to 192.0.2.2)")
+    run(lab, ports, entry).refused(3, "no reply from 10.9.0.100 (requested inside VXLAN 100 to 192.0.2.2)")
     ports, entry = ring("gtpu", count=5)
     entry["server"]["tunnel"]["gtpu"] = {"teid": 6}
     done = run(lab, ports, entry, duration="1s")
@@ -406,7 +406,7 @@ def test_a_switch_takes_packets_out(lab, options, tunnel, back):
         (lambda e: e["client"]["tunnel"].update({"from": "192.0.2.9"}), "client.tunnel.from", "is no address of port 'west'"),
         (lambda e: e["client"].pop("addresses"), "client", "needs 'addresses': those inside it"),
         (lambda e: e["client"].update(hosts="west"), "client.hosts", "in a tunnel"),
-        (lambda e: e["server"]["tunnel"].update(gateway="10.9.0.1"), "server.tunnel.gateway", "servers answer to where a session came from"),
+        (lambda e: e["server"]["tunnel"].update(gateway="10.9.0.1"), "server.tunnel.gateway", "servers reply to where a session came from"),
         (lambda e: e["server"].pop("port"), "server.tunnel", "applies to an emulated end only"),
         (lambda e: e["client"].update(tunnel={"gre": {}, "to": "192.0.2.2", "gateway": "10.9.0.1"}), "client.tunnel.gateway", "carries no Ethernet"),
         (lambda e: e["client"].update(tunnel={"gre": {}, "to": "192.0.2.2"}, vlan=5), "client.vlan", "carries no Ethernet, so no VLANs"),
@@ -458,7 +458,7 @@ def test_a_silent_device(lab):
     entry["server"] = {"addresses": "10.9.0.100", "ports": 9000}
     entry.pop("verify")
     west = ports["west"] | {"device": "afpacket:veth0"}
-    run(lab, {"west": west}, entry, ns=tester).refused(3, "port west: no answer from 192.0.2.2 after 5 s")
+    run(lab, {"west": west}, entry, ns=tester).refused(3, "port west: no reply from 192.0.2.2 after 5 s")
 
 
 def test_gtpu_echo_requests_are_answered(lab):

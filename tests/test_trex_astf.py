@@ -385,7 +385,7 @@ def test_groups_of_clients_before_a_router(lab, tmp_path):
     "old, new, reason",
     [
         ("vlan: 101, next_hop", "next_hop", "groups[1].initiator.vlan: missing"),
-        ("vlan: true", "vlan: false", "groups[0].initiator.vlan: the file does not say"),
+        ("vlan: true", "vlan: false", "groups[0].initiator.vlan: the file does not have"),
         ("16.0.0.151", "16.0.0.150", "groups[1].ip_start: 16.0.0.150 is in another group"),
         ("16.0.0.151", "16.0.0.152", "client 16.0.0.151 is in no group"),
         ("11.10.0.3,", "11.10.0,", "groups[1].initiator.next_hop: '11.10.0' is not an IPv4 address"),

@@ -6,10 +6,9 @@ import signal
 import subprocess
 
 import pytest
-from frr import say
+from frr import launch_all, say
 from hosts import Capture
-from lab import call, missing, need, stream, wait_until
-from test_routing import FRR
+from lab import call, need, stream, wait_until
 
 VRID = 7
 BUSY = "a busy machine sends advertisements late, and after three intervals without one another router takes over"
@@ -220,25 +219,17 @@ def test_version_2(lab):
 @pytest.mark.unsteady(BUSY)
 def test_frr_is_replaced_when_it_dies(lab):
     """FRR's virtual router has an interface with the virtual MAC address, which the operator makes."""
-    if not (FRR / "vrrpd").exists():
-        missing("needs frr")
     tester, device = lab.netns("tester"), lab.netns("device")
     lab.veth(tester, "veth0", device, "d0")
     device.ip("address", "add", "10.0.0.3/24", "dev", "d0")
     folder = lab.folder()
-    (folder / "empty.conf").touch()
     device.ip("link", "add", "v0", "link", "d0", "type", "macvlan", "mode", "bridge")
     device.ip("link", "set", "v0", "address", f"00:00:5e:00:01:{VRID:02x}")
     device.ip("address", "add", "10.0.0.1/24", "dev", "v0")
     device.ip("link", "set", "v0", "up")
     device.sysctl({"net.ipv4.conf.d0.arp_ignore": 1})
-    for name in ("zebra", "vrrpd"):
-        command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", folder / "empty.conf"]
-        command += ["-i", folder / f"{name}.pid", "-z", folder / "zserv.api", "--vty_socket", folder]
-        daemon = lab.start(*command, ns=device, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_until(lambda: (folder / f"{name}.vty").exists(), name)
-    (folder / "frr.conf").write_text(f"interface d0\n vrrp {VRID} version 3\n vrrp {VRID} priority 150\n vrrp {VRID} advertisement-interval 200\n vrrp {VRID} ip 10.0.0.1\nexit\n")
-    device.run("vtysh", "--vty_socket", folder, "-f", folder / "frr.conf")
+    config = f"interface d0\n vrrp {VRID} version 3\n vrrp {VRID} priority 150\n vrrp {VRID} advertisement-interval 200\n vrrp {VRID} ip 10.0.0.1\nexit\n"
+    daemon = launch_all(lab, device, folder, ["vrrpd"], config)["vrrpd"]
     west = {"device": "afpacket:veth0", "ip": "10.0.0.2/24", "vrrp": {"routers": [router(priority=100, interval="200ms")]}}
     profile = lab.profile({"west": west}, [], load={"duration": "3s", "drain": "0s"})
     shown = lambda: device.run("vtysh", "--vty_socket", folder, "-c", f"show vrrp interface d0 {VRID} json")

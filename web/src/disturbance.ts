@@ -2,7 +2,7 @@
 
 const SECONDS: Record<string, number> = { ns: 1e-9, µs: 1e-6, us: 1e-6, ms: 1e-3, s: 1 };
 
-/** The longest time in a sentence, s: `stood still for 35.2 ms`, `waited 7.99 of 12.06 s`. */
+/** The longest time in a sentence, s: `stalled for 35.2 ms`, `waited 7.99 of 12.06 s`. */
 export function weight(about: string): number {
   const waited = [...about.matchAll(/waited ([\d.]+) of [\d.]+ (ns|µs|us|ms|s)\b/g)];
   const rest = about.replace(/ of [\d.]+ (ns|µs|us|ms|s)\b/g, "");

@@ -160,7 +160,7 @@ def test_a_port_pings_while_traffic_is_sent(eagre_client):
         assert pinged.rtt_ns > 0
         nobody = run.ping("east", "10.0.0.9", attempts=1, timeout_s=0.1)
         assert (nobody.answered, nobody.rtt_ns, nobody.sent) == (False, None, 0)
-        assert nobody.reason == "10.0.0.9 did not answer ARP within 0.1 s"
+        assert nobody.reason == "10.0.0.9 did not reply to ARP within 0.1 s"
 
 
 def test_changes_that_make_no_sense_are_refused(eagre_client):

@@ -48,13 +48,13 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNeighbour => {
-                f.write_str("does not answer ARP or neighbour discovery, nor does its gateway")
+                f.write_str("does not reply to ARP or neighbour discovery, nor does its gateway")
             }
             Self::Connection(End::Refused) => f.write_str(
                 "refuses connections to TCP port 179; check that it runs BGP and has this neighbor",
             ),
             Self::Connection(End::SetupTimeout | End::Unreachable) => {
-                f.write_str("does not answer on TCP port 179")
+                f.write_str("does not respond on TCP port 179")
             }
             Self::Connection(End::Reset | End::ResetAcknowledged) => {
                 f.write_str("resets connections to TCP port 179; check that it has this neighbor")
@@ -66,12 +66,12 @@ impl fmt::Display for Failure {
             Self::OtherAs { is, expected: 0 } => {
                 write!(f, "is AS {is}, as the speaker: name it in 'peer_as' for an internal session")
             }
-            Self::OtherAs { is, expected } => write!(f, "is AS {is}, not AS {expected} as 'peer_as' says"),
+            Self::OtherAs { is, expected } => write!(f, "is AS {is}, but 'peer_as' is {expected}"),
             Self::Silent(hold) => write!(f, "sent nothing for the hold time of {hold}"),
             Self::Refused(Notification::BAD_PEER_AS) => f.write_str("announces AS 0"),
-            Self::Refused(what) => write!(f, "sent what no peer may send; it was told '{what}'"),
+            Self::Refused(what) => write!(f, "sent an invalid message and got '{what}'"),
             Self::RefusedBy(Notification::BAD_PEER_AS) => {
-                f.write_str("says 'Bad Peer AS': it expects another AS than 'as' says")
+                f.write_str("refuses the session with 'Bad Peer AS': it expects an AS other than 'as'")
             }
             Self::RefusedBy(what) => write!(f, "ended the session: '{what}'"),
         }

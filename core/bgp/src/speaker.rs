@@ -22,7 +22,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 pub use tcp::GroupConfig;
 use tcp::{End, GroupId, HopMove, Sink, Stack, TcpOptions, Transport};
-use units::Nanos;
+use units::{Nanos, Tally as _};
 
 /// BGP's TCP port.
 pub const PORT: u16 = 179;
@@ -232,7 +232,7 @@ impl Speaker {
     /// Counters of all peers.
     pub fn counts(&self) -> BgpCounts {
         let mut sum = BgpCounts::default();
-        self.peers.iter().for_each(|peer| sum += &peer.counts);
+        self.peers.iter().for_each(|peer| sum.tally(&peer.counts));
         sum
     }
 

@@ -242,7 +242,7 @@ fn the_wrong_as_is_told_on_both_sides() {
     world.settle(SECOND);
     let failures = world.sides.each_ref().map(|side| side.failure(0).unwrap());
     assert_eq!(failures[0], Failure::OtherAs { is: 65_000, expected: 65_009 });
-    assert_eq!(failures[0].to_string(), "is AS 65000, not AS 65009 as 'peer_as' says");
+    assert_eq!(failures[0].to_string(), "is AS 65000, but 'peer_as' is 65009");
     let Failure::RefusedBy(said) = failures[1] else { panic!("{:?}", failures[1]) };
     assert_eq!(said, Notification { code: 2, subcode: 2 });
     assert_eq!(world.sides[0].established(), 0);

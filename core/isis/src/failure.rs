@@ -99,12 +99,12 @@ impl fmt::Display for Failure {
         };
         let pdus = |hello: bool| if hello { "hellos" } else { "LSPs and SNPs" };
         match *self {
-            Self::Nobody => f.write_str("no IS-IS router answers on its link"),
+            Self::Nobody => f.write_str("no hello from an IS-IS router on its link"),
             Self::Area { from, is, expected } => {
-                write!(f, "{from} is in area {is}, not {expected} as 'area' says")
+                write!(f, "{from} is in area {is}, but 'area' is {expected}")
             }
             Self::Level { from, lacks } => {
-                write!(f, "{from} has no level {lacks} on this link, which the router has as 'level' says")
+                write!(f, "{from} has no level {lacks} on this link, which 'level' requires")
             }
             Self::Authentication { from, is, expected, hello } if is == expected => {
                 write!(f, "{from} has another password in {}", pdus(hello))
@@ -120,27 +120,27 @@ impl fmt::Display for Failure {
             ),
             Self::OneWay(from) => write!(
                 f,
-                "{from} does not hear the router: its authentication differs, or hellos of this length do not reach it ('mtu', 'padding')"
+                "{from} does not list the router in its hellos: its authentication differs, or hellos of this length do not reach it ('mtu', 'padding')"
             ),
             Self::Mtu { from, is, expected } => {
                 write!(
                     f,
-                    "{from} does not hear the router and has an MTU of {is}, not {expected}: give the router this 'mtu'"
+                    "{from} does not list the router in its hellos and has an MTU of {is}, not {expected}: give the router this 'mtu'"
                 )
             }
             Self::NoDesignated(from) => {
                 write!(
                     f,
-                    "{from} answers but is not the designated system (DIS): its priority is below the router's, or it has just begun"
+                    "{from} sends hellos but is not the designated system (DIS): its priority is below the router's, or it has just started"
                 )
             }
             Self::Network { from, lan: true } => {
-                write!(f, "{from} has a broadcast network, not point_to_point as 'network' says")
+                write!(f, "{from} has a broadcast network, but 'network' is point_to_point")
             }
             Self::Network { from, lan: false } => {
-                write!(f, "{from} has a point-to-point network, not broadcast as 'network' says")
+                write!(f, "{from} has a point-to-point network, but 'network' is broadcast")
             }
-            Self::Silent(from, hold_s) => write!(f, "{from} was not heard for its hold time of {hold_s} s"),
+            Self::Silent(from, hold_s) => write!(f, "{from} sent no hello for its hold time of {hold_s} s"),
             Self::Forgotten(from) => write!(f, "{from} no longer lists the router"),
             Self::Narrow(from) => {
                 write!(f, "{from} has links of narrow metrics alone: let it send wide ones")

@@ -1,40 +1,19 @@
-//! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
+//! Two sides of routers with a link between them, on virtual time.
 
+#[path = "../../linkstate/tests/common/mod.rs"]
+mod common;
+
+use common::{CLEAN, Link, SECOND};
 use isis::{
-    Area, Failure, IsisCounts, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password,
-    RouteKind, RouteRange, RouterConfig, RouterHost, Routers, RoutersConfig, Shape, SystemId, Topology,
-    parts,
+    Area, Failure, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password, RouteKind,
+    RouteRange, Router, RouterConfig, Shape, SystemId, Topology, parts,
 };
 use linkstate::Router as _;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use units::{Flap, Nanos, Schedule};
 
-const SECOND: Nanos = Nanos::from_secs(1);
-
-#[derive(Debug, Clone, Copy)]
-struct Link {
-    loss_percent: u64,
-    copies_percent: u64,
-    delay: Nanos,
-    jitter: Nanos,
-}
-
-const CLEAN: Link =
-    Link { loss_percent: 0, copies_percent: 0, delay: Nanos::from_micros(100), jitter: Nanos::ZERO };
-
-struct World {
-    sides: [Routers; 2],
-    link: Link,
-    /// Frames under way: when they arrive, a number, the side they arrive at.
-    air: BTreeMap<(Nanos, u64), (usize, Vec<u8>)>,
-    now: Nanos,
-    sent: u64,
-    seed: u64,
-    is_cut: bool,
-    /// Bytes of the longest frame that arrives in the east.
-    longest: usize,
-}
+type World = common::World<Router>;
 
 fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
     RouteRange {
@@ -88,82 +67,15 @@ fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
     }
 }
 
-fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
-    let hosts = vec![RouterHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
-    RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
-}
-
 impl World {
     fn new(seed: u64, link: Link, routers: [RouterConfig; 2]) -> Self {
-        let [west, east] = routers;
-        let sides = [side(1, vec![west]), side(2, vec![east])].map(Routers::new);
-        let mut world = Self {
-            sides,
-            link,
-            air: BTreeMap::new(),
-            now: Nanos(1),
-            sent: 0,
-            seed,
-            is_cut: false,
-            longest: 1_514,
-        };
-        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1), 0));
-        world
-    }
-
-    fn draw(&mut self, below: u64) -> u64 {
-        self.sent += 1;
-        random::below(random::word(random::key(self.seed), self.sent), below)
-    }
-
-    fn transmit(&mut self, from: usize) {
-        let mut frames = Vec::new();
-        self.sides[from].poll(self.now, &mut frames);
-        for frame in frames {
-            assert!(isis::may_concern(&frame) && frame.len() <= 1_514, "{} bytes", frame.len());
-            let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
-            for _ in 0..copies {
-                let is_lost = self.draw(100) < self.link.loss_percent
-                    || self.is_cut
-                    || from == 0 && frame.len() > self.longest;
-                let at = self.now + self.link.delay + Nanos(self.draw(self.link.jitter.0 + 1));
-                if !is_lost {
-                    self.air.insert((at, self.sent), (1 - from, frame.clone()));
-                }
-            }
-        }
-    }
-
-    /// Runs until `until`, or until `is_done`; returns whether it is.
-    fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Routers; 2]) -> bool) -> bool {
-        self.run_each(until, |world| is_done(&mut world.sides))
-    }
-
-    fn run_each(&mut self, until: Nanos, mut is_done: impl FnMut(&mut Self) -> bool) -> bool {
-        loop {
-            (0..2).for_each(|side| self.transmit(side));
-            if is_done(self) {
-                return true;
-            }
-            let arrival = self.air.keys().next().map_or(Nanos::MAX, |(at, _)| *at);
-            let due = self.sides.iter().map(Routers::next_due).min().unwrap();
-            let next = arrival.min(due.max(Nanos(self.now.0 + 1)));
-            if next > until {
-                self.now = until;
-                return false;
-            }
-            self.now = self.now.max(next);
-            while let Some(entry) = self.air.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let (to, frame) = entry.remove();
-                assert!(self.sides[to].take(self.now, &frame));
-            }
-        }
+        Self::between(seed, link, routers, isis::may_concern)
     }
 
     /// Runs until `until`; `watch` sees what each side sends.
     fn run_watched(&mut self, until: Nanos, mut watch: impl FnMut(usize, &[u8])) {
         let mut known = self.sent;
-        self.run_each(until, |world| {
+        self.run(until, |world| {
             world
                 .air
                 .iter()
@@ -172,31 +84,6 @@ impl World {
             known = world.sent;
             false
         });
-    }
-
-    fn settle(&mut self, within: Nanos) {
-        let until = self.now + within;
-        let is_settled = self.run(until, |sides| sides.iter().all(Routers::is_settled));
-        let said: Vec<_> = self
-            .sides
-            .iter()
-            .map(|side| (side.router(0).neighbour(), side.router(0).failure(), side.counts()))
-            .collect();
-        assert!(is_settled, "after {within}: {said:#?}");
-    }
-
-    fn pass(&mut self, span: Nanos) {
-        let until = self.now + span;
-        self.run(until, |_| false);
-    }
-
-    fn start(&mut self) {
-        let now = self.now;
-        self.sides.iter_mut().for_each(|side| side.start(now));
-    }
-
-    fn counts(&self) -> [IsisCounts; 2] {
-        self.sides.each_ref().map(Routers::counts)
     }
 
     /// Prefixes of a side that the other holds.
@@ -373,7 +260,7 @@ fn what_does_not_fit_is_named() {
         (
             RouterConfig { levels: Levels::One, ..router(1, &[]) },
             RouterConfig { area: area("49.0002"), ..one() },
-            "is in area 49.0002, not 49.0001 as 'area' says",
+            "is in area 49.0002, but 'area' is 49.0001",
         ),
         (router(1, &[]), one(), "has no level 2 on this link"),
         (
@@ -504,7 +391,7 @@ fn at_the_end_all_is_purged() {
     let now = world.now;
     world.sides[0].shut(now);
     let until = world.now + Nanos::from_secs(3);
-    assert!(world.run(until, |sides| sides[0].is_over()));
+    assert!(world.run(until, |world| world.sides[0].is_over()));
     world.pass(Nanos::from_millis(10));
     let [west, east] = world.counts();
     assert_eq!((world.sides[1].up(), west.flaps, east.flaps), (0, 0, 1));
@@ -618,7 +505,7 @@ fn lsps_that_are_not_acknowledged_are_sent_again_after_five_seconds() {
     let mut world = World::new(1, CLEAN, [short(1, &own), short(2, &[])]);
     // Two LSPs are full, and lost.
     world.longest = 1_000;
-    assert!(world.run(Nanos::from_secs(10), |sides| sides.iter().all(|side| side.up() == 1)));
+    assert!(world.run(Nanos::from_secs(10), |world| world.sides.iter().all(|side| side.up() == 1)));
     world.pass(SECOND);
     world.longest = 1_514;
     assert_eq!(world.held(1), 400 - 2 * 181);

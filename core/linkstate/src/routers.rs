@@ -2,8 +2,7 @@
 
 use histogram::Timing;
 use std::fmt::{Debug, Display};
-use std::ops::AddAssign;
-use units::Nanos;
+use units::{Nanos, Tally};
 use wire::Vlans;
 
 /// Routers begin one after the other, so far apart: so their hellos don't come all at once.
@@ -38,7 +37,7 @@ pub trait Router: Debug + Sized {
     /// Its settings.
     type Config;
     /// Its counters.
-    type Counts: Default + for<'a> AddAssign<&'a Self::Counts>;
+    type Counts: Default + Tally;
     /// Why an adjacency is missing or was lost.
     type Failure: Copy + Display;
     /// A packet of the protocol.
@@ -231,7 +230,7 @@ impl<R: Router> Routers<R> {
     /// Counters of all.
     pub fn counts(&self) -> R::Counts {
         let mut all = R::Counts::default();
-        self.all.iter().for_each(|router| all += router.counts());
+        self.all.iter().for_each(|router| all.tally(router.counts()));
         all
     }
 

@@ -65,7 +65,7 @@ fn trial(rate: f64, machine: Machine, draws: &mut Draws) -> Measured {
     }
     let value = received / (f64::from(STEPS) * STEP_S);
     if paused > STEPS / 100 {
-        return Measured::Disturbed { value: Some(value), reason: "worker 0 stood still".to_owned() };
+        return Measured::Disturbed { value: Some(value), reason: "worker 0 stalled".to_owned() };
     }
     Measured::Value(value)
 }

@@ -6,38 +6,38 @@ use crate::lsa3::{
     NETWORK as NETWORK_3, NSSA as NSSA_3, ROUTER as ROUTER_3, is_reserved,
 };
 use crate::version::Version;
-use std::ops::AddAssign;
-use units::Nanos;
+use units::{Nanos, counters};
 
-/// LSAs by type.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LsaCounts {
-    /// Of routers (type 1, 0x2001 in OSPFv3).
-    pub router: u64,
-    /// Of networks (type 2, 0x2002).
-    pub network: u64,
-    /// Summaries of networks and of border routers (types 3 and 4).
-    pub summary: u64,
-    /// External ones (type 5, 0x4005).
-    pub external: u64,
-    /// External ones of a not-so-stubby area (type 7, 0x2007).
-    pub nssa: u64,
-    /// Opaque ones of a link (type 9).
-    pub opaque_link: u64,
-    /// Opaque ones of an area (type 10).
-    pub opaque_area: u64,
-    /// Opaque ones that go everywhere (type 11).
-    pub opaque_domain: u64,
-    /// Prefixes of other areas (OSPFv3, type 0x2003).
-    pub inter_area_prefix: u64,
-    /// Routers of other areas (OSPFv3, type 0x2004).
-    pub inter_area_router: u64,
-    /// Of links (OSPFv3, type 0x0008).
-    pub link: u64,
-    /// Prefixes of an area (OSPFv3, type 0x2009).
-    pub intra_area_prefix: u64,
-    /// Of any other type of OSPFv3.
-    pub other: u64,
+counters! {
+    /// LSAs by type.
+    pub struct LsaCounts {
+        /// Of routers (type 1, 0x2001 in OSPFv3).
+        pub router: u64,
+        /// Of networks (type 2, 0x2002).
+        pub network: u64,
+        /// Summaries of networks and of border routers (types 3 and 4).
+        pub summary: u64,
+        /// External ones (type 5, 0x4005).
+        pub external: u64,
+        /// External ones of a not-so-stubby area (type 7, 0x2007).
+        pub nssa: u64,
+        /// Opaque ones of a link (type 9).
+        pub opaque_link: u64,
+        /// Opaque ones of an area (type 10).
+        pub opaque_area: u64,
+        /// Opaque ones that go everywhere (type 11).
+        pub opaque_domain: u64,
+        /// Prefixes of other areas (OSPFv3, type 0x2003).
+        pub inter_area_prefix: u64,
+        /// Routers of other areas (OSPFv3, type 0x2004).
+        pub inter_area_router: u64,
+        /// Of links (OSPFv3, type 0x0008).
+        pub link: u64,
+        /// Prefixes of an area (OSPFv3, type 0x2009).
+        pub intra_area_prefix: u64,
+        /// Of any other type of OSPFv3.
+        pub other: u64,
+    }
 }
 
 impl LsaCounts {
@@ -89,97 +89,52 @@ impl LsaCounts {
     }
 }
 
-impl AddAssign<&Self> for LsaCounts {
-    fn add_assign(&mut self, other: &Self) {
-        self.router += other.router;
-        self.network += other.network;
-        self.summary += other.summary;
-        self.external += other.external;
-        self.nssa += other.nssa;
-        self.opaque_link += other.opaque_link;
-        self.opaque_area += other.opaque_area;
-        self.opaque_domain += other.opaque_domain;
-        self.inter_area_prefix += other.inter_area_prefix;
-        self.inter_area_router += other.inter_area_router;
-        self.link += other.link;
-        self.intra_area_prefix += other.intra_area_prefix;
-        self.other += other.other;
-    }
-}
-
-/// Counters of a router, or of all routers of a port.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct OspfCounts {
-    /// Adjacencies that became full.
-    pub full: u64,
-    /// Full adjacencies that ended, but by the end of the run or by a command.
-    pub flaps: u64,
-    /// Hello packets sent and received.
-    pub hellos: (u64, u64),
-    /// Database Description packets sent and received.
-    pub descriptions: (u64, u64),
-    /// Link State Request packets sent and received.
-    pub requests: (u64, u64),
-    /// Link State Update packets sent and received.
-    pub updates: (u64, u64),
-    /// Link State Acknowledgment packets sent and received.
-    pub acknowledgments: (u64, u64),
-    /// LSAs that were acknowledged to neighbours, and by them.
-    pub acknowledged: (u64, u64),
-    /// LSAs sent: also those that were sent again.
-    pub sent: LsaCounts,
-    /// LSAs received: also those that were received again.
-    pub received: LsaCounts,
-    /// LSAs received that were being flushed.
-    pub received_flushed: u64,
-    /// LSAs retransmitted because they were not acknowledged in time.
-    pub retransmitted: u64,
-    /// LSAs that were originated again because they became old.
-    pub refreshed: u64,
-    /// Own LSAs received in a newer instance than the router's, such as from an earlier run: originated again, or
-    /// flushed.
-    pub outdated: u64,
-    /// Routes advertised.
-    pub advertised: u64,
-    /// Routes withdrawn.
-    pub withdrawn: u64,
-    /// When routes were first withdrawn while traffic ran, after it started.
-    pub first_withdrawal: Option<Nanos>,
-    /// When routes were first advertised while traffic ran, after it started.
-    pub first_advertisement: Option<Nanos>,
-    /// Hello packets that were refused: of another area or instance, with other times, another mask or other authentication.
-    pub mismatched: u64,
-    /// Packets that could not be read, and LSAs with a wrong checksum.
-    pub malformed: u64,
-    /// LSAs for which the database had no room.
-    pub left_out: u64,
-}
-
-impl AddAssign<&Self> for OspfCounts {
-    fn add_assign(&mut self, other: &Self) {
-        let add = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
-        let first = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
-        self.full += other.full;
-        self.flaps += other.flaps;
-        add(&mut self.hellos, other.hellos);
-        add(&mut self.descriptions, other.descriptions);
-        add(&mut self.requests, other.requests);
-        add(&mut self.updates, other.updates);
-        add(&mut self.acknowledgments, other.acknowledgments);
-        add(&mut self.acknowledged, other.acknowledged);
-        self.sent += &other.sent;
-        self.received += &other.received;
-        self.received_flushed += other.received_flushed;
-        self.retransmitted += other.retransmitted;
-        self.refreshed += other.refreshed;
-        self.outdated += other.outdated;
-        self.advertised += other.advertised;
-        self.withdrawn += other.withdrawn;
-        self.first_withdrawal = first(self.first_withdrawal, other.first_withdrawal);
-        self.first_advertisement = first(self.first_advertisement, other.first_advertisement);
-        self.mismatched += other.mismatched;
-        self.malformed += other.malformed;
-        self.left_out += other.left_out;
+counters! {
+    /// Counters of a router, or of all routers of a port.
+    pub struct OspfCounts {
+        /// Adjacencies that became full.
+        pub full: u64,
+        /// Full adjacencies that ended, but by the end of the run or by a command.
+        pub flaps: u64,
+        /// Hello packets sent and received.
+        pub hellos: (u64, u64),
+        /// Database Description packets sent and received.
+        pub descriptions: (u64, u64),
+        /// Link State Request packets sent and received.
+        pub requests: (u64, u64),
+        /// Link State Update packets sent and received.
+        pub updates: (u64, u64),
+        /// Link State Acknowledgment packets sent and received.
+        pub acknowledgments: (u64, u64),
+        /// LSAs that were acknowledged to neighbours, and by them.
+        pub acknowledged: (u64, u64),
+        /// LSAs sent: also those that were sent again.
+        pub sent: LsaCounts,
+        /// LSAs received: also those that were received again.
+        pub received: LsaCounts,
+        /// LSAs received that were being flushed.
+        pub received_flushed: u64,
+        /// LSAs retransmitted because they were not acknowledged in time.
+        pub retransmitted: u64,
+        /// LSAs that were originated again because they became old.
+        pub refreshed: u64,
+        /// Own LSAs received in a newer instance than the router's, such as from an earlier run: originated again, or
+        /// flushed.
+        pub outdated: u64,
+        /// Routes advertised.
+        pub advertised: u64,
+        /// Routes withdrawn.
+        pub withdrawn: u64,
+        /// When routes were first withdrawn while traffic ran, after it started.
+        pub first_withdrawal: Option<Nanos>,
+        /// When routes were first advertised while traffic ran, after it started.
+        pub first_advertisement: Option<Nanos>,
+        /// Hello packets that were refused: of another area or instance, with other times, another mask or other authentication.
+        pub mismatched: u64,
+        /// Packets that could not be read, and LSAs with a wrong checksum.
+        pub malformed: u64,
+        /// LSAs for which the database had no room.
+        pub left_out: u64,
     }
 }
 

@@ -109,21 +109,21 @@ impl fmt::Display for Failure {
             _ => "one that is unknown",
         };
         match *self {
-            Self::Nobody => f.write_str("no OSPF router answers on its link"),
+            Self::Nobody => f.write_str("no Hello packet from an OSPF router on its link"),
             Self::Area { from, is, expected } => {
-                write!(f, "{from} is in area {is}, not {expected} as 'area' says")
+                write!(f, "{from} is in area {is}, but 'area' is {expected}")
             }
             Self::Instance { from, is, expected } => {
-                write!(f, "{from} has instance {is}, not {expected} as 'instance' says")
+                write!(f, "{from} has instance {is}, but 'instance' is {expected}")
             }
             Self::HelloInterval { from, is, expected } => {
-                write!(f, "{from} has a hello interval of {is} s, not {expected} s as 'hello' says")
+                write!(f, "{from} has a hello interval of {is} s, but 'hello' is {expected} s")
             }
             Self::DeadInterval { from, is, expected } => {
-                write!(f, "{from} has a dead interval of {is} s, not {expected} s as 'dead' says")
+                write!(f, "{from} has a dead interval of {is} s, but 'dead' is {expected} s")
             }
             Self::Mask { from, is, expected } => {
-                write!(f, "{from} has the network mask {is}, not {expected} as 'ip' says")
+                write!(f, "{from} has the network mask {is}, but 'ip' has {expected}")
             }
             Self::OtherNetwork(from) => write!(f, "{from} is not in the network of the router's 'ip'"),
             Self::Authentication { from, is, expected } if is == expected => {
@@ -138,7 +138,7 @@ impl fmt::Display for Failure {
                 "{from} sends packets again that came before: the sequence numbers of their digests are too low"
             ),
             Self::StubArea(from) => {
-                write!(f, "{from} says that the area takes no external routes: it is a stub area or an NSSA")
+                write!(f, "{from} accepts no external routes: its area is a stub area or an NSSA")
             }
             Self::SameId(from) => write!(f, "{from} has the same router identifier"),
             Self::GeneratedId(from) => write!(
@@ -148,17 +148,17 @@ impl fmt::Display for Failure {
             Self::OneWay(from) => write!(f, "{from} does not list the router in its Hello packets"),
             Self::NoDesignated(from) => write!(
                 f,
-                "{from} answers but no router is designated: its priority is 0, it waits for its dead interval still, or its network \
-                 is point-to-point"
+                "{from} sends Hello packets but no router is designated: its priority is 0, it still waits for its dead interval, or \
+                 its network is point-to-point"
             ),
             Self::Elects(from) => write!(
                 f,
-                "{from} elects a designated router: its network is broadcast, not point-to-point as 'network' says"
+                "{from} elects a designated router: its network is broadcast, but 'network' is point_to_point"
             ),
             Self::Mtu { from, is, expected } => {
                 write!(f, "{from} has an MTU of {is}, not {expected}: give the router this 'mtu'")
             }
-            Self::Silent(from) => write!(f, "{from} was not heard for the dead interval"),
+            Self::Silent(from) => write!(f, "{from} sent no Hello packet for the dead interval"),
             Self::Forgotten(from) => write!(f, "{from} no longer lists the router in its Hello packets"),
             Self::Restarted(from) => write!(f, "{from} began the database exchange anew"),
             Self::BadRequest(from) => write!(f, "{from} requested an LSA that does not exist"),

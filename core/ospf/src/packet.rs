@@ -495,7 +495,7 @@ impl Sender {
         match (self.ip, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => self.put_v2(&mut frame, (from, to), kind, body),
             (IpAddr::V6(from), IpAddr::V6(to)) => self.put_v3(&mut frame, (from, to), kind, body),
-            _ => debug_assert!(false, "{} speaks to {to}", self.ip),
+            _ => debug_assert!(false, "{} and {to} differ in IP version", self.ip),
         }
         frame
     }

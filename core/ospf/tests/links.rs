@@ -1,43 +1,22 @@
-//! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
+//! Two sides of routers with a link between them, on virtual time.
 
+#[path = "../../linkstate/tests/common/mod.rs"]
+mod common;
+
+use common::{CLEAN, Link, SECOND};
 use linkstate::Router as _;
 use ospf::{
     Authentication, Failure, LsaContents, LsaContents3, LsaRoute, NeighbourState, NetworkType, OspfCounts,
-    RouteKind, RouteRange, RouterConfig, RouterHost, Routers, RoutersConfig, Shape, Topology, Version,
+    RouteKind, RouteRange, Router, RouterConfig, Shape, Topology, Version,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use units::{Flap, Nanos, Schedule};
 
-const SECOND: Nanos = Nanos::from_secs(1);
 const VERSIONS: [Version; 2] = [Version::V2, Version::V3];
 
-#[derive(Debug, Clone, Copy)]
-struct Link {
-    loss_percent: u64,
-    copies_percent: u64,
-    delay: Nanos,
-    jitter: Nanos,
-}
-
-const CLEAN: Link =
-    Link { loss_percent: 0, copies_percent: 0, delay: Nanos::from_micros(100), jitter: Nanos::ZERO };
-
-struct World {
-    sides: [Routers; 2],
-    link: Link,
-    /// Frames under way: when they arrive, a number, the side they arrive at.
-    air: BTreeMap<(Nanos, u64), (usize, Vec<u8>)>,
-    now: Nanos,
-    sent: u64,
-    seed: u64,
-    is_cut: bool,
-    /// Whether frames are dropped.
-    is_deaf: bool,
-    /// The last frame of each side.
-    last: [Vec<u8>; 2],
-}
+type World = common::World<Router>;
 
 fn routes(first: [u8; 4], count: u32) -> RouteRange {
     RouteRange {
@@ -105,97 +84,9 @@ fn of(version: Version, config: RouterConfig) -> RouterConfig {
     }
 }
 
-fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
-    let hosts = vec![RouterHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
-    RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
-}
-
 impl World {
     fn new(seed: u64, link: Link, routers: [RouterConfig; 2]) -> Self {
-        let [west, east] = routers;
-        let sides = [side(1, vec![west]), side(2, vec![east])].map(Routers::new);
-        let mut world = Self {
-            sides,
-            link,
-            air: BTreeMap::new(),
-            now: Nanos(1),
-            sent: 0,
-            seed,
-            is_cut: false,
-            is_deaf: false,
-            last: [Vec::new(), Vec::new()],
-        };
-        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1), 1_700_000_000));
-        world
-    }
-
-    fn draw(&mut self, below: u64) -> u64 {
-        self.sent += 1;
-        random::below(random::word(random::key(self.seed), self.sent), below)
-    }
-
-    fn transmit(&mut self, from: usize) {
-        let mut frames = Vec::new();
-        self.sides[from].poll(self.now, &mut frames);
-        for frame in frames {
-            assert!(ospf::may_concern(&frame) && frame.len() <= 1_514, "{} bytes", frame.len());
-            self.last[from].clone_from(&frame);
-            let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
-            for _ in 0..copies {
-                let is_lost = self.draw(100) < self.link.loss_percent || self.is_cut;
-                let at = self.now + self.link.delay + Nanos(self.draw(self.link.jitter.0 + 1));
-                if !is_lost {
-                    self.air.insert((at, self.sent), (1 - from, frame.clone()));
-                }
-            }
-        }
-    }
-
-    /// Lets time pass until `until`, or `is_done`; returns whether it is.
-    fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Routers; 2]) -> bool) -> bool {
-        loop {
-            (0..2).for_each(|side| self.transmit(side));
-            if is_done(&mut self.sides) {
-                return true;
-            }
-            let arrival = self.air.keys().next().map_or(Nanos::MAX, |(at, _)| *at);
-            let due = self.sides.iter().map(Routers::next_due).min().unwrap();
-            let next = arrival.min(due.max(Nanos(self.now.0 + 1)));
-            if next > until {
-                self.now = until;
-                return false;
-            }
-            self.now = self.now.max(next);
-            while let Some(entry) = self.air.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                let (to, frame) = entry.remove();
-                assert!(self.sides[to].take(self.now, &frame) || self.is_deaf);
-            }
-        }
-    }
-
-    fn settle(&mut self, within: Nanos) {
-        let until = self.now + within;
-        let is_settled = self.run(until, |sides| sides.iter().all(Routers::is_settled));
-        let said: Vec<_> = self
-            .sides
-            .iter()
-            .map(|side| (side.router(0).neighbour(), side.router(0).failure(), side.counts()))
-            .collect();
-        assert!(is_settled, "after {within}: {said:#?}");
-    }
-
-    fn pass(&mut self, span: Nanos) {
-        let until = self.now + span;
-        self.run(until, |_| false);
-    }
-
-    fn start(&mut self) {
-        let now = self.now;
-        self.sides.iter_mut().for_each(|side| side.start(now));
-    }
-
-    fn counts(&self) -> [OspfCounts; 2] {
-        self.sides.each_ref().map(Routers::counts)
+        Self::between(seed, link, routers, ospf::may_concern)
     }
 
     /// External and router LSAs that a side holds of the other.
@@ -464,7 +355,7 @@ fn check_end(version: Version) {
     let now = world.now;
     world.sides[0].shut(now);
     let until = world.now + Nanos::from_secs(3);
-    assert!(world.run(until, |sides| sides[0].is_over()));
+    assert!(world.run(until, |world| world.sides[0].is_over()));
     world.pass(Nanos::from_millis(10));
     let [west, east] = world.counts();
     assert_eq!((world.sides[1].up(), west.flaps, east.flaps), (0, 0, 1));

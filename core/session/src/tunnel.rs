@@ -82,7 +82,7 @@ impl Tunnel {
                 500..=599 => Reason::Http5xx,
                 _ => Reason::HttpStatus,
             };
-            return Said::No(reason, format!("CONNECT: the proxy answered {}", head.status));
+            return Said::No(reason, format!("CONNECT: the proxy returned {}", head.status));
         }
     }
 }

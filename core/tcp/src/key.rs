@@ -122,7 +122,7 @@ pub fn owner(local: SocketAddr, remote: SocketAddr, workers: usize) -> usize {
 
 #[inline]
 fn owner_of(one: (u128, u16), other: (u128, u16), workers: usize) -> usize {
-    assert!(workers > 0, "somebody owns a flow");
+    assert!(workers > 0, "a flow needs a worker");
     let end = |(address, port): (u128, u16)| {
         let folded = (address as u64).wrapping_add(((address >> 64) as u64).wrapping_mul(random::STEP));
         random::mix(folded.rotate_left(16) ^ u64::from(port))

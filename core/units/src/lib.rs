@@ -12,6 +12,7 @@ mod mac;
 mod prefix;
 mod rate;
 mod schedule;
+mod tally;
 mod text;
 mod time;
 
@@ -21,6 +22,7 @@ pub use mac::{Mac, NotAMac};
 pub use prefix::nth_prefix;
 pub use rate::{BitRate, Layer, Load, Pps};
 pub use schedule::{Flap, Schedule};
+pub use tally::Tally;
 pub use text::{count, percent, quantity, rough_time, signed_percent, whole};
 pub use time::Nanos;
 

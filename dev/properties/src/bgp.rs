@@ -36,7 +36,7 @@ pub fn check(data: &[u8]) {
     let now = link.speaker.counts();
     let routes = now.received_ipv4 + now.received_ipv6 + now.received_withdrawn;
     assert!(routes <= bytes.len() as u64, "a route has a byte at least");
-    assert!(now.notifications.0 <= counts.notifications.0 + 1, "a peer is told once");
+    assert!(now.notifications.0 <= counts.notifications.0 + 1, "a peer gets one NOTIFICATION");
     if let Some(heard) = link.speaker.heard(0) {
         assert!(heard.routes().len() <= KEPT as usize && heard.left_out() <= routes);
     }

@@ -62,7 +62,7 @@ pub fn check(data: &[u8]) {
     let plan = plan(over_quic, (!over_quic).then_some(HttpVersion::Two));
     let run = |len| match over_quic {
         true => over_streams(&plan, group, &[], &sent, len),
-        false => counts(&plan, group, &sent, len),
+        false => counts(&plan, group, sent.chunks(len)),
     };
     let (whole, cut) = (run(sent.len().max(1)), run(pieces));
     assert!(whole.dns.iter().sum::<u64>() <= whole.transactions && whole.transactions <= whole.requests);
@@ -88,7 +88,7 @@ fn check_other(data: &[u8], pieces: usize) {
     let control = http3::opening(false);
     let run = |len| match is_http3 {
         true => over_streams(&plan, group, &control, bytes, len),
-        false => counts(&plan, group, bytes, len),
+        false => counts(&plan, group, bytes.chunks(len)),
     };
     let (whole, cut) = (run(bytes.len().max(1)), run(pieces));
     assert!(whole.dns.iter().sum::<u64>() <= whole.transactions && whole.transactions <= whole.requests);

@@ -28,7 +28,7 @@ pub fn check(data: &[u8]) {
     let (mut clients, _) = clients(how % 3);
     let before = clients.up();
     let was_for_clients = clients.take(NOW, frame);
-    assert!(!was_for_clients || may_concern(frame), "a frame that nobody would look at");
+    assert!(!was_for_clients || may_concern(frame), "took a frame that the filter drops");
     assert!(clients.up().abs_diff(before) <= 1);
     for lease in clients.leases() {
         assert_eq!(clients.lease_of(lease.ip), Some(lease));
@@ -42,7 +42,7 @@ pub fn check(data: &[u8]) {
 
     let mut members = members();
     let heard = members.take(NOW, frame);
-    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(!heard || may_concern(frame), "took a frame that the filter drops");
     assert_eq!(members.groups().count(), 2);
     let mut reports = Vec::new();
     for _ in 0..4 {
@@ -67,7 +67,7 @@ fn check_agent(frame: &[u8]) {
     let mut frames = Vec::new();
     agent.poll(NOW, &mut frames);
     let heard = agent.take(NOW, frame);
-    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(!heard || may_concern(frame), "took a frame that the filter drops");
     assert!(agent.neighbours().count() as u64 == agent.counts().learnt && agent.counts().learnt <= 1);
     for neighbour in agent.neighbours() {
         let message = &neighbour.message;
@@ -87,13 +87,13 @@ fn check_agent(frame: &[u8]) {
 fn check_lag(how: u8, frame: &[u8]) {
     let (mut port, _) = lag_port(how);
     let heard = port.take(NOW, frame);
-    assert!(!heard || is_slow(frame), "a frame that nobody would look at");
+    assert!(!heard || is_slow(frame), "took a frame that the filter drops");
     let (mut frames, mut now) = (Vec::new(), NOW);
     while now < Nanos::from_secs(50) {
         run_lag(now, &mut [&mut port]);
         let before = frames.len();
         port.poll(now, &mut frames);
-        assert!(frames.len() - before <= 2, "an answer to a marker, and a LACPDU");
+        assert!(frames.len() - before <= 2, "a marker response and a LACPDU");
         let collects = port.partner().is_some_and(|partner| partner.state.has(LacpState::COLLECTING));
         assert!(port.mux() < LacpMux::Distributing || collects);
         assert_eq!(port.is_up(), port.trouble().is_none());
@@ -139,10 +139,10 @@ fn check_dhcp6(how: u8, frame: &[u8]) {
     let (mut clients, _) = clients6(how);
     let before = clients.up();
     let heard = clients.take(NOW, frame);
-    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(!heard || may_concern(frame), "took a frame that the filter drops");
     assert!(clients.up().abs_diff(before) <= 1);
     for lease in clients.leases() {
-        let ip = lease.ip.expect("all ask for one");
+        let ip = lease.ip.expect("all request one");
         assert!(!ip.is_unspecified() && !ip.is_multicast());
         assert_eq!(clients.mac_of_ip(ip), Some(lease.mac));
     }
@@ -180,7 +180,7 @@ fn check_slaac(frame: &[u8]) {
 fn check_router(frame: &[u8]) {
     let mut finder = RouterFinder::new([2, 0, 0, 0, 0, 1], Vlans::NONE);
     let heard = finder.take(NOW, frame);
-    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(!heard || may_concern(frame), "took a frame that the filter drops");
     let router = finder.router(NOW);
     assert!(router.is_none_or(|router| heard && router.is_unicast_link_local()));
     assert_eq!(finder.router(Nanos::from_secs(10 + 65_536)), None, "a router's lifetime has 16 bits");

@@ -46,8 +46,12 @@ pub(crate) fn entry(app: AppPlan, tls: Option<TlsPlan>) -> [SessionPlan; 1] {
     }]
 }
 
-/// Counts of an end after these bytes in pieces of `len`, and a FIN, if all that it sends arrives.
-pub(crate) fn counts(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Counts {
+/// Counts of an end after these pieces of a stream, and a FIN, if all that it sends arrives.
+pub(crate) fn counts<'a>(
+    plans: &[SessionPlan],
+    group: GroupId,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Counts {
     let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
     let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };
     let (mut asked, mut acknowledged, mut over) = (0, 0, false);
@@ -74,7 +78,7 @@ pub(crate) fn counts(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: u
         }
     };
     tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.opened(NOW, flow, io));
-    for piece in bytes.chunks(len) {
+    for piece in pieces {
         tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.received(NOW, flow, io, piece));
     }
     tell(&mut apps, &mut flow, &mut |apps, flow, io| apps.finished(NOW, flow, io));

@@ -28,8 +28,8 @@ pub fn check(data: &[u8]) {
         ),
         _ => (CLIENT, [&frame(4, 0, 0, &[])[..], bytes].concat()),
     };
-    let whole = counts(&plan, group, &sent, sent.len().max(1));
-    let cut = counts(&plan, group, &sent, pieces);
+    let whole = counts(&plan, group, sent.chunks(sent.len().max(1)));
+    let cut = counts(&plan, group, sent.chunks(pieces));
     assert!(whole.grpc.statuses.iter().sum::<u64>() <= whole.requests);
     if how & 3 == 3 {
         // Frames of calls that begin once others have ended mean other things before.

@@ -50,7 +50,7 @@ fn host(last: u8, vlans: usize) -> Host {
 fn check_answer(owner: &Host, frame: &[u8], answer: &[u8]) {
     let longest = frame.len() + LONGER_MAX + owner.vlans.len() * VLAN_TAG;
     assert!(answer.len() <= longest, "{} bytes make {}", frame.len(), answer.len());
-    assert_eq!(owner.answer(answer), None, "an answer to an answer");
+    assert_eq!(owner.answer(answer), None, "a reply to a reply");
 
     let (headers, behind) = read(answer);
     let names: Vec<&str> = headers.iter().map(|header| header.protocol.name).collect();
@@ -81,12 +81,12 @@ fn check_answer(owner: &Host, frame: &[u8], answer: &[u8]) {
             assert_eq!(sum(&answer[last.offset..], pseudo), 0xffff);
             address(source, "src")
         }
-        _ => panic!("an answer of {names:?}"),
+        _ => panic!("a reply of {names:?}"),
     };
-    assert!(owner.owns(own), "answered for {own}");
+    assert!(owner.owns(own), "replied for {own}");
     let payload = &answer[behind..];
     assert!(frame.windows(payload.len().max(1)).any(|window| window == payload) || payload.is_empty());
-    assert!(may_answer(answer), "an answer that nobody would look at");
+    assert!(may_answer(answer), "a reply that the filter drops");
     check_learnt(own, answer, last, owner.vlans.len());
 }
 

@@ -4,9 +4,9 @@
 //! The rest are PDUs, each after its type and two bytes with its length. They have right headers, lengths and checksums
 //! around the input's content, or else nothing would be read.
 
+use crate::routers::Port;
 use ::isis::{
-    Levels, NetworkType, RouteKind, RouteRange, RouterConfig, RouterHost, Routers, RoutersConfig, Shape,
-    SystemId, Topology, may_concern,
+    Levels, NetworkType, RouteKind, RouteRange, Router, RouterConfig, Shape, SystemId, Topology, may_concern,
 };
 use linkstate::Router as _;
 use units::{Nanos, Schedule};
@@ -29,21 +29,24 @@ pub fn check(data: &[u8]) {
     let _ = may_concern(data);
     let Some((how, mut rest)) = data.split_first() else { return };
     let is_lan = how & 1 != 0;
-    let mut link = Link::new(is_lan);
-    link.routers.take(link.now, data);
+    let mut port = Port::<Router>::new(router(is_lan), 1_000, may_concern);
+    port.routers.take(port.now, data);
     if how & 2 != 0 {
-        link.reach(is_lan);
+        let (kind, hello) =
+            if is_lan { (LAN_HELLO, lan_hello(true)) } else { (P2P_HELLO, p2p_hello(1, true)) };
+        port.take(&frame(kind, &hello));
+        assert_eq!(port.routers.up(), 1, "{:?}", port.routers.router(0).failure());
     }
-    let before = link.sent;
+    let before = port.sent;
     let mut pdus = 0;
     while let [kind, high, low, behind @ ..] = rest {
         let len = usize::from(u16::from_be_bytes([*high, *low])).min(behind.len()).min(1_400);
-        link.say(*kind, &behind[..len]);
+        port.take(&frame(*kind, &behind[..len]));
         (rest, pdus) = (&behind[len..], pdus + 1);
     }
-    link.pass(Nanos::from_secs(20));
-    let (counts, now) = (link.routers.counts(), link.now);
-    for (_, database) in link.routers.router(0).databases() {
+    port.pass(Nanos::from_secs(20));
+    let (counts, now) = (port.routers.counts(), port.now);
+    for (_, database) in port.routers.router(0).databases() {
         assert!(database.kept() <= KEPT as usize && database.known(now).count() == database.kept());
         // A TLV has two bytes at least.
         assert!(database.known(now).all(|lsp| ::isis::parts(lsp.body).count() <= lsp.body.len() / 2));
@@ -52,116 +55,62 @@ pub fn check(data: &[u8]) {
     assert!(counts.received.all() <= pdus + 2);
     // Nobody makes it say much more than it was told: a PDU is answered by those of its LSPs that it lacks, all are repeated at times.
     let bound = 200 + 16 * (pdus + data.len() as u64 / 8);
-    assert!(link.sent - before <= bound, "{} frames for {pdus} PDUs", link.sent - before);
-    // It is still there, and can be ended.
-    link.routers.shut(link.now);
-    link.pass(Nanos::from_secs(4));
-    assert!(link.routers.is_over());
+    assert!(port.sent - before <= bound, "{} frames for {pdus} PDUs", port.sent - before);
+    port.end();
 }
 
-/// A router, and what its neighbour sends.
-struct Link {
-    routers: Routers,
-    now: Nanos,
-    sent: u64,
-}
-
-impl Link {
-    fn new(is_lan: bool) -> Self {
-        let range = |kind, first: &str, prefix_len, count| RouteRange {
-            name: String::new(),
-            kind,
-            first: first.parse().expect("an address"),
-            prefix_len,
-            count,
-            step: 1,
-            same: false,
-            metric: 20,
-            down: false,
-            schedule: Schedule::default(),
-        };
-        let routes = [
-            range(RouteKind::Internal, "16.0.0.0", 24, 400),
-            range(RouteKind::External, "2001:db8::", 48, 9),
-            range(RouteKind::Generated, "20.0.0.0", 24, 9),
-        ];
-        let config = RouterConfig {
-            name: String::new(),
-            host: 0,
-            local: [10, 0, 0, 2].into(),
-            prefix_len: 24,
-            ipv6: None,
-            link_local: Some("fe80::2".parse().expect("an address")),
-            system: SystemId(OUR_ID),
-            area: "49.0001".parse().expect("an area"),
-            levels: Levels::Two,
-            network: if is_lan { NetworkType::Broadcast } else { NetworkType::PointToPoint },
-            priority: 0,
-            hello_s: 3,
-            hold_s: 30,
-            metric: 10,
-            mtu: None,
-            padding: true,
-            hostname: "edge".to_owned(),
-            overload: true,
-            attached: true,
-            te_router_id: Some([192, 0, 2, 9].into()),
-            lifetime_s: isis::MAX_AGE_S,
-            refresh_s: isis::REFRESH_S,
-            password: None,
-            lsp_password: None,
-            number: 0,
-            routes: routes.into(),
-            topology: Some(Topology {
-                shape: Shape::Ring,
-                routers: 3,
-                metric: 5,
-                first: SystemId([0, 0, 0, 0, 0x20, 1]),
-            }),
-            keep: KEPT,
-        };
-        let hosts = vec![RouterHost { mac: OURS, vlans: wire::Vlans::NONE, mtu: 1_500 }];
-        let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 1_000, seed: 1 });
-        let now = Nanos::from_secs(1);
-        routers.begin(now, 0);
-        let mut link = Self { routers, now, sent: 0 };
-        link.pass(Nanos::from_millis(10));
-        link
-    }
-
-    /// Takes the router to an adjacency.
-    fn reach(&mut self, is_lan: bool) {
-        if is_lan {
-            self.say(LAN_HELLO, &lan_hello(true));
-        } else {
-            self.say(P2P_HELLO, &p2p_hello(1, true));
-        }
-        assert_eq!(self.routers.up(), 1, "{:?}", self.routers.router(0).failure());
-    }
-
-    fn say(&mut self, kind: u8, body: &[u8]) {
-        let frame = frame(kind, body);
-        assert!(may_concern(&frame));
-        assert!(self.routers.take(self.now, &frame));
-        self.pass(Nanos::from_millis(5));
-    }
-
-    fn pass(&mut self, span: Nanos) {
-        let end = self.now + span;
-        loop {
-            let mut frames = Vec::new();
-            self.routers.poll(self.now, &mut frames);
-            for frame in &frames {
-                assert!(may_concern(frame) && frame.len() <= 1_514, "{} bytes", frame.len());
-            }
-            self.sent += frames.len() as u64;
-            let due = self.routers.next_due().max(Nanos(self.now.0 + 1));
-            if due > end {
-                self.now = end;
-                return;
-            }
-            self.now = due;
-        }
+fn router(is_lan: bool) -> RouterConfig {
+    let range = |kind, first: &str, prefix_len, count| RouteRange {
+        name: String::new(),
+        kind,
+        first: first.parse().expect("an address"),
+        prefix_len,
+        count,
+        step: 1,
+        same: false,
+        metric: 20,
+        down: false,
+        schedule: Schedule::default(),
+    };
+    let routes = [
+        range(RouteKind::Internal, "16.0.0.0", 24, 400),
+        range(RouteKind::External, "2001:db8::", 48, 9),
+        range(RouteKind::Generated, "20.0.0.0", 24, 9),
+    ];
+    RouterConfig {
+        name: String::new(),
+        host: 0,
+        local: [10, 0, 0, 2].into(),
+        prefix_len: 24,
+        ipv6: None,
+        link_local: Some("fe80::2".parse().expect("an address")),
+        system: SystemId(OUR_ID),
+        area: "49.0001".parse().expect("an area"),
+        levels: Levels::Two,
+        network: if is_lan { NetworkType::Broadcast } else { NetworkType::PointToPoint },
+        priority: 0,
+        hello_s: 3,
+        hold_s: 30,
+        metric: 10,
+        mtu: None,
+        padding: true,
+        hostname: "edge".to_owned(),
+        overload: true,
+        attached: true,
+        te_router_id: Some([192, 0, 2, 9].into()),
+        lifetime_s: isis::MAX_AGE_S,
+        refresh_s: isis::REFRESH_S,
+        password: None,
+        lsp_password: None,
+        number: 0,
+        routes: routes.into(),
+        topology: Some(Topology {
+            shape: Shape::Ring,
+            routers: 3,
+            metric: 5,
+            first: SystemId([0, 0, 0, 0, 0x20, 1]),
+        }),
+        keep: KEPT,
     }
 }
 

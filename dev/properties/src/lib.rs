@@ -31,6 +31,7 @@ pub mod profile;
 pub mod quantity;
 mod quic;
 pub mod rewrite;
+mod routers;
 pub mod segment;
 pub mod tunnel;
 pub mod websocket;

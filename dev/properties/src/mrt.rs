@@ -9,7 +9,7 @@ pub fn check(data: &[u8]) {
     assert!(!read.tables.is_empty());
     for table in &read.tables {
         let count = table.count();
-        assert!(count > 0 && count as usize * 12 < data.len(), "a route has a record of its own");
+        assert!(count > 0 && count as usize * 12 < data.len(), "each route has its own record");
         assert_eq!(table.prefix(count), None);
         let mut seen = HashSet::new();
         let mut next = 0;

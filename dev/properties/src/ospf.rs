@@ -4,9 +4,10 @@
 //! in the exchange, or full, and the version. The rest are packets, each after its type and two bytes with its length.
 //! They have right headers and checksums around the input's content, or else nothing would be read.
 
+use crate::routers::Port;
 use ::ospf::{
-    Authentication, LsaContents, LsaContents3, NetworkType, RouteKind, RouteRange, RouterConfig, RouterHost,
-    Routers, RoutersConfig, Shape, Topology, Version, may_concern,
+    Authentication, LsaContents, LsaContents3, NetworkType, RouteKind, RouteRange, Router, RouterConfig,
+    Shape, Topology, Version, may_concern,
 };
 use linkstate::Router as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -28,21 +29,22 @@ pub fn check(data: &[u8]) {
     let _ = may_concern(data);
     let Some((how, mut rest)) = data.split_first() else { return };
     let version = if how & 8 != 0 { Version::V3 } else { Version::V2 };
-    let mut link = Link::new(version, how & 1 != 0);
-    link.routers.take(link.now, data);
-    link.reach(how >> 1 & 3);
-    let before = link.sent;
+    let is_broadcast = how & 1 != 0;
+    let mut port = Port::<Router>::new(router(version, is_broadcast), 20_000, may_concern);
+    port.routers.take(port.now, data);
+    reach(&mut port, version, is_broadcast, how >> 1 & 3);
+    let before = port.sent;
     let mut packets = 0;
     while let [kind, high, low, behind @ ..] = rest {
         let len = usize::from(u16::from_be_bytes([*high, *low])).min(behind.len());
-        link.say(*kind, &behind[..len]);
+        port.take(&frame_of(version, *kind, &behind[..len]));
         (rest, packets) = (&behind[len..], packets + 1);
     }
-    link.pass(Nanos::from_secs(20));
-    let counts = link.routers.counts();
-    let database = link.routers.router(0).database();
-    assert!(database.kept() <= KEPT as usize && database.known(link.now).count() == database.kept());
-    for lsa in database.known(link.now) {
+    port.pass(Nanos::from_secs(20));
+    let counts = port.routers.counts();
+    let database = port.routers.router(0).database();
+    assert!(database.kept() <= KEPT as usize && database.known(port.now).count() == database.kept());
+    for lsa in database.known(port.now) {
         let (kind, room) = (lsa.header.key.kind, lsa.body.len());
         if let Some(LsaContents::Router(links)) = LsaContents::read(kind, lsa.body) {
             assert!(links.len() <= room / 12);
@@ -55,128 +57,86 @@ pub fn check(data: &[u8]) {
         }
     }
     assert!(
-        link.routers.router(0).held().all() <= data.len() as u64 / 20 + 2,
+        port.routers.router(0).held().all() <= data.len() as u64 / 20 + 2,
         "an LSA has 20 bytes at least"
     );
     assert!(counts.received.all() <= data.len() as u64 / 20 + 2);
     // Nobody makes it say much more than it was told: what is asked for is a packet of what it has, and all of it is repeated at times.
     let bound = 40 + 8 * (packets + data.len() as u64 / 12 + 20);
-    assert!(link.sent - before <= bound, "{} frames for {packets} packets", link.sent - before);
-    // It is still there, and can be ended.
-    link.routers.shut(link.now);
-    link.pass(Nanos::from_secs(4));
-    assert!(link.routers.is_over());
+    assert!(port.sent - before <= bound, "{} frames for {packets} packets", port.sent - before);
+    port.end();
 }
 
-/// A router, and what its neighbour sends.
-struct Link {
-    routers: Routers,
-    version: Version,
-    now: Nanos,
-    sent: u64,
-    /// The neighbour's designated router: itself on a broadcast network, by its address or its identifier.
-    designated: [u8; 4],
+fn router(version: Version, is_broadcast: bool) -> RouterConfig {
+    let is_v3 = version == Version::V3;
+    let range = |kind, first: [u8; 4], count| RouteRange {
+        name: String::new(),
+        kind,
+        first: match version {
+            Version::V2 => first.into(),
+            Version::V3 => Ipv6Addr::from(u128::from(u32::from_be_bytes(first)) << 96).into(),
+        },
+        prefix_len: 24,
+        count,
+        step: 1,
+        same: false,
+        metric: 20,
+        tag: 0,
+        schedule: Schedule::default(),
+    };
+    let routes = [
+        range(RouteKind::External2, [16, 0, 0, 0], 100),
+        range(RouteKind::Internal, [20, 0, 0, 0], 9),
+        range(RouteKind::InterArea, [16, 0, 0, 0], 5),
+    ];
+    RouterConfig {
+        name: String::new(),
+        version,
+        host: 0,
+        local: if is_v3 { IpAddr::from(OURS_V6) } else { IpAddr::from(OURS) },
+        link_local: if is_v3 { OURS_V6.into() } else { Ipv6Addr::UNSPECIFIED },
+        instance: 0,
+        prefix_len: 24,
+        id: OUR_ID.into(),
+        area: Ipv4Addr::UNSPECIFIED,
+        network: if is_broadcast { NetworkType::Broadcast } else { NetworkType::PointToPoint },
+        hello_s: 10,
+        dead_s: 40,
+        cost: 10,
+        mtu: None,
+        any_mtu: false,
+        authentication: Authentication::None,
+        refresh_s: 1_800,
+        number: 0,
+        routes: routes.into(),
+        topology: Some(Topology { shape: Shape::Ring, routers: 3, cost: 5, first: [2, 0, 0, 1].into() }),
+        keep: KEPT,
+    }
 }
 
-impl Link {
-    fn new(version: Version, is_broadcast: bool) -> Self {
-        let is_v3 = version == Version::V3;
-        let range = |kind, first: [u8; 4], count| RouteRange {
-            name: String::new(),
-            kind,
-            first: match version {
-                Version::V2 => first.into(),
-                Version::V3 => Ipv6Addr::from(u128::from(u32::from_be_bytes(first)) << 96).into(),
-            },
-            prefix_len: 24,
-            count,
-            step: 1,
-            same: false,
-            metric: 20,
-            tag: 0,
-            schedule: Schedule::default(),
-        };
-        let routes = [
-            range(RouteKind::External2, [16, 0, 0, 0], 100),
-            range(RouteKind::Internal, [20, 0, 0, 0], 9),
-            range(RouteKind::InterArea, [16, 0, 0, 0], 5),
-        ];
-        let config = RouterConfig {
-            name: String::new(),
-            version,
-            host: 0,
-            local: if is_v3 { IpAddr::from(OURS_V6) } else { IpAddr::from(OURS) },
-            link_local: if is_v3 { OURS_V6.into() } else { Ipv6Addr::UNSPECIFIED },
-            instance: 0,
-            prefix_len: 24,
-            id: OUR_ID.into(),
-            area: Ipv4Addr::UNSPECIFIED,
-            network: if is_broadcast { NetworkType::Broadcast } else { NetworkType::PointToPoint },
-            hello_s: 10,
-            dead_s: 40,
-            cost: 10,
-            mtu: None,
-            any_mtu: false,
-            authentication: Authentication::None,
-            refresh_s: 1_800,
-            number: 0,
-            routes: routes.into(),
-            topology: Some(Topology { shape: Shape::Ring, routers: 3, cost: 5, first: [2, 0, 0, 1].into() }),
-            keep: KEPT,
-        };
-        let hosts = vec![RouterHost { mac: [2, 0, 0, 0, 0, 2], vlans: wire::Vlans::NONE, mtu: 1_500 }];
-        let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 20_000, seed: 1 });
-        let now = Nanos::from_secs(1);
-        routers.begin(now, 1);
-        let own = if is_v3 { THEIR_ID } else { THEIRS };
-        let designated = if is_broadcast { own } else { [0; 4] };
-        let mut link = Self { routers, version, now, sent: 0, designated };
-        link.pass(Nanos::from_millis(10));
-        link
+/// Brings the router to the state `steps`.
+fn reach(port: &mut Port<Router>, version: Version, is_broadcast: bool, steps: u8) {
+    let mut say = |kind, body: &[u8]| port.take(&frame_of(version, kind, body));
+    if steps >= 1 {
+        // The neighbour's designated router: itself on a broadcast network, by its address or its identifier.
+        let own = if version == Version::V3 { THEIR_ID } else { THEIRS };
+        say(1, &hello(version, if is_broadcast { own } else { [0; 4] }, true));
     }
-
-    /// Brings the router to the state `steps`.
-    fn reach(&mut self, steps: u8) {
-        if steps >= 1 {
-            self.say(1, &hello(self.version, self.designated, true));
-        }
-        if steps >= 2 {
-            // The neighbour leads; the router describes all in one packet.
-            self.say(2, &description(self.version, 7, 77, &[]));
-            self.say(2, &description(self.version, 3, 78, &[]));
-        }
-        if steps >= 3 {
-            self.say(2, &description(self.version, 1, 79, &[]));
-            assert_eq!(self.routers.up(), 1, "{:?}", self.routers.router(0).failure());
-        }
+    if steps >= 2 {
+        // The neighbour leads; the router describes all in one packet.
+        say(2, &description(version, 7, 77, &[]));
+        say(2, &description(version, 3, 78, &[]));
     }
-
-    fn say(&mut self, kind: u8, body: &[u8]) {
-        let frame = match self.version {
-            Version::V2 => frame(kind, body),
-            Version::V3 => frame_v3(kind, body),
-        };
-        assert!(may_concern(&frame));
-        assert!(self.routers.take(self.now, &frame));
-        self.pass(Nanos::from_millis(5));
+    if steps >= 3 {
+        say(2, &description(version, 1, 79, &[]));
+        assert_eq!(port.routers.up(), 1, "{:?}", port.routers.router(0).failure());
     }
+}
 
-    fn pass(&mut self, span: Nanos) {
-        let end = self.now + span;
-        loop {
-            let mut frames = Vec::new();
-            self.routers.poll(self.now, &mut frames);
-            for frame in &frames {
-                assert!(may_concern(frame) && frame.len() <= 1_514, "{} bytes", frame.len());
-            }
-            self.sent += frames.len() as u64;
-            let due = self.routers.next_due().max(Nanos(self.now.0 + 1));
-            if due > end {
-                self.now = end;
-                return;
-            }
-            self.now = due;
-        }
+fn frame_of(version: Version, kind: u8, body: &[u8]) -> Vec<u8> {
+    match version {
+        Version::V2 => frame(kind, body),
+        Version::V3 => frame_v3(kind, body),
     }
 }
 

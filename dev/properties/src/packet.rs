@@ -198,6 +198,6 @@ pub fn seeds() -> Vec<Vec<u8>> {
             }
         }
     }
-    assert_eq!(seen.len(), ALL.len(), "a protocol stands behind no other");
+    assert_eq!(seen.len(), ALL.len(), "a protocol follows no other");
     seeds
 }

@@ -44,7 +44,7 @@ fn check_name(text: &str, name: &PortName) {
     assert_eq!(again.to_string(), canonical);
     assert!(name.wait.as_secs() <= PEER_WAIT_MAX_S, "{text:?}");
     for (index, (key, value)) in name.options.iter().enumerate() {
-        assert!(!IDENTITY.contains(key), "{text:?} tells a driver {key}");
+        assert!(!IDENTITY.contains(key), "{text:?} passes {key} to a driver");
         assert!(is_path(value), "{text:?}: a driver reads the value {value:?} otherwise");
         assert!(name.options[..index].iter().all(|(known, _)| known != key), "{text:?} has {key} twice");
     }

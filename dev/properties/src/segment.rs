@@ -96,7 +96,7 @@ impl App for Checker {
     }
 
     fn received(&mut self, _: Nanos, flow: &mut Flow, _: &mut Io, data: &[u8]) {
-        assert!(flow.is_opened, "told of bytes before it was opened");
+        assert!(flow.is_opened, "data received before the flow was opened");
         // Datagrams may be lost.
         if self.is_udp {
             return;
@@ -131,7 +131,7 @@ impl App for Checker {
     fn fill(&mut self, flow: &Flow, _: GroupId, offset: u64, out: &mut [u8]) {
         assert!(
             self.is_udp || offset + out.len() as u64 > flow.acknowledged,
-            "acknowledged bytes are asked for"
+            "acknowledged bytes are requested"
         );
         for (at, place) in out.iter_mut().enumerate() {
             *place = byte(self.is_server, offset + at as u64);
@@ -329,7 +329,7 @@ impl Pair {
             for id in flows {
                 // One in TIME-WAIT is over for its application.
                 let is_over = !stack.with(self.now, app, id, |_, _, io| io.abort());
-                assert!(!(is_over && app.live.contains_key(&id)), "a flow nobody can reach");
+                assert!(!(is_over && app.live.contains_key(&id)), "an unreachable flow");
             }
             assert!(app.live.is_empty(), "flows that were never closed");
             let mut sink = Room { frames: Vec::new(), left: 100_000 };

@@ -5,7 +5,7 @@
 //! reaction to a message (the fourth: an echo, with compression), the others the length of the pieces, and the highest whether it goes
 //! over HTTP/2, or with the one below it over HTTP/3; the end receives the rest.
 
-use crate::ends::{CLIENT, NOW, ended, entry};
+use crate::ends::{CLIENT, NOW, counts, entry};
 use crate::quic::{over_streams, tls};
 use http2::hpack::Fields;
 use http2::{Announced, Connection, Role};
@@ -13,9 +13,9 @@ use session::plan::{
     AppPlan, Content, Delay, HttpVersion, SessionPlan, Size, WebsocketCompression, WebsocketExpect,
     WebsocketKind, WebsocketPlan,
 };
-use session::{Apps, Counts, Flow};
+use session::{Apps, Counts};
 use std::sync::Arc;
-use tcp::{App, End, FlowId, GroupId, Io};
+use tcp::{App, FlowId, GroupId, Io};
 
 /// Bytes of a message at most.
 const MOST: u64 = 300;
@@ -45,8 +45,9 @@ pub fn check(data: &[u8]) {
             (_, 0) => upgrade(&plan, group),
             _ => stream(group),
         };
-        let whole = counts(&plan, group, &before, bytes, bytes.len().max(1));
-        let pieces = counts(&plan, group, &before, bytes, 1 + usize::from(how >> 4));
+        let before = Some(&before[..]).filter(|before| !before.is_empty());
+        let run = |len| counts(&plan, group, before.into_iter().chain(bytes.chunks(len)));
+        let (whole, pieces) = (run(bytes.len().max(1)), run(1 + usize::from(how >> 4)));
         same(&whole, &pieces);
     }
 }
@@ -153,46 +154,6 @@ fn upgrade(plans: &[SessionPlan], group: GroupId) -> Vec<u8> {
          Sec-WebSocket-Accept: {accept}\r\n{extension}\r\n"
     )
     .into_bytes()
-}
-
-/// Counts of an end after these bytes in pieces of `len`, and a FIN.
-fn counts(plans: &[SessionPlan], group: GroupId, before: &[u8], bytes: &[u8], len: usize) -> Counts {
-    let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
-    let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };
-    let mut asked = 0;
-    let mut over = false;
-    let mut tell = |apps: &mut Apps, flow: &mut Flow, data: Option<&[u8]>, opens: bool| {
-        let mut io = Io::new(FlowId(0), group);
-        match data {
-            _ if over => return,
-            Some(data) => apps.received(NOW, flow, &mut io, data),
-            None if opens => apps.opened(NOW, flow, &mut io),
-            None => apps.finished(NOW, flow, &mut io),
-        }
-        over |= io.asked_to_abort();
-        asked += io.asked();
-        // The last bytes asked for can be written, and written again.
-        let from = asked - io.asked();
-        let (mut once, mut again) = ([0; 64], [0; 64]);
-        apps.fill(flow, group, from, &mut once);
-        apps.fill(flow, group, from, &mut again);
-        assert_eq!(once, again);
-        // All of it arrives: only then is there room for more.
-        let mut io = Io::new(FlowId(0), group);
-        apps.acknowledged(NOW, flow, &mut io, asked);
-        over |= io.asked_to_abort();
-        asked += io.asked();
-    };
-    tell(&mut apps, &mut flow, None, true);
-    if !before.is_empty() {
-        tell(&mut apps, &mut flow, Some(before), false);
-    }
-    for piece in bytes.chunks(len) {
-        tell(&mut apps, &mut flow, Some(piece), false);
-    }
-    tell(&mut apps, &mut flow, None, false);
-    let end = if over { End::Aborted } else { End::Closed };
-    ended(&mut apps, &mut flow, group, end)
 }
 
 /// Upgrades and frames of every kind, whole and not.

@@ -369,7 +369,7 @@ impl Plan {
             ),
             (Kind::Virtio { socket, server: false }, _) => error(
                 PortErrorKind::Missing,
-                format!("nobody answers at {socket}{words}"),
+                format!("no process listens at {socket}{words}"),
                 "start the vhost-user backend first, or let this end be the server: virtio:SOCKET,server=1",
             ),
             (Kind::Pcap { rx, tx }, _) => error(

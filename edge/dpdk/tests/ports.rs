@@ -5,8 +5,12 @@
 
 #![allow(clippy::print_stdout, unsafe_code)]
 
+#[path = "../../port/tests/common/mod.rs"]
+mod common;
+
+use common::{PAIR, in_namespace, ip, mixed, no_drops, receive, receive_some, received_by, send};
 use dpdk::PortId;
-use port::{Burst, DriverDrops, Port, PortError, PortErrorKind, PortRequest, RxQueue, TxQueue};
+use port::{Burst, Port, PortError, PortErrorKind, PortRequest, RxQueue, TxQueue};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,44 +22,6 @@ static TURN: Mutex<()> = Mutex::new(());
 
 fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped: this test needs root for its network namespace");
-    }
-    root
-}
-
-/// Runs `test` on a thread in a fresh network namespace with two ends of a veth pair, `v0` and `v1`, both up.
-fn in_namespace(test: impl FnOnce() + Send + 'static) {
-    let ran = std::thread::spawn(move || {
-        // SAFETY: the thread leaves the process's namespace for one of its own.
-        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "{}", std::io::Error::last_os_error());
-        ip("link add v0 type veth peer name v1");
-        for end in ["v0", "v1"] {
-            // No addresses: the kernel stays silent.
-            ip(&format!("link set {end} addrgenmode none"));
-            ip(&format!("link set {end} up"));
-        }
-        test();
-    });
-    if let Err(panic) = ran.join() {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-fn ip(arguments: &str) {
-    let status = Command::new("ip").args(arguments.split(' ')).status().expect("iproute2 is installed");
-    assert!(status.success(), "ip {arguments}");
-}
-
-/// Frames an interface of this thread's namespace has received.
-fn received_by(interface: &str) -> u64 {
-    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
-    let line = table.lines().find_map(|line| line.trim().strip_prefix(&format!("{interface}:"))).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 fn open_all(devices: &[(&str, PortRequest)]) -> Result<Vec<Box<dyn Port>>, PortError> {
@@ -74,66 +40,6 @@ fn queues(port: &mut dyn Port) -> (Box<dyn TxQueue>, Box<dyn RxQueue>) {
     tx.attach().unwrap();
     rx.attach().unwrap();
     (tx, rx)
-}
-
-/// A frame of `bytes` bytes without FCS with its number.
-fn frame(number: u32, bytes: usize) -> Vec<u8> {
-    let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x88, 0xb5];
-    frame.extend_from_slice(&number.to_be_bytes());
-    frame.resize(bytes, number as u8);
-    frame
-}
-
-/// Lengths without FCS that go through every size from 60 to 1514.
-fn mixed(number: u32) -> usize {
-    60 + (number as usize * 397) % 1455
-}
-
-/// Sends frames `from..to`; takes what comes in at `drain` meanwhile, if given.
-fn send(tx: &mut dyn TxQueue, from: u32, to: u32, length: impl Fn(u32) -> usize, mut each: impl FnMut()) {
-    let (mut burst, mut next) = (Burst::new(), from);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while next < to {
-        assert!(Instant::now() < deadline, "sending stands still at frame {next}");
-        let n = tx.alloc(&mut burst, 64.min((to - next) as usize));
-        for i in 0..n {
-            let number = next + i as u32;
-            burst.frame_mut(i).copy_from(&frame(number, length(number)));
-        }
-        next += tx.send(&mut burst) as u32;
-        tx.free(&mut burst);
-        each();
-    }
-}
-
-/// Receives until `count` frames are there or nothing comes for a second; checks that each is what was sent.
-fn receive(rx: &mut dyn RxQueue, count: u32, length: impl Fn(u32) -> usize) -> u32 {
-    let (mut seen, mut last) = (0, Instant::now());
-    while seen < count && last.elapsed() < Duration::from_secs(1) {
-        let n = receive_some(rx, &length);
-        if n > 0 {
-            last = Instant::now();
-        }
-        seen += n;
-    }
-    seen
-}
-
-fn receive_some(rx: &mut dyn RxQueue, length: &impl Fn(u32) -> usize) -> u32 {
-    let mut burst = Burst::new();
-    let n = rx.recv(&mut burst);
-    for i in 0..n {
-        let data = burst.data(i);
-        let number = u32::from_be_bytes(data[14..18].try_into().unwrap());
-        assert_eq!(data, frame(number, length(number)), "frame {number}");
-    }
-    rx.free(&mut burst);
-    n as u32
-}
-
-fn no_drops(port: &mut dyn Port) {
-    let DriverDrops { rx, tx, .. } = port.driver_drops();
-    assert!(rx.iter().chain(&tx).all(|(_, n)| *n == 0), "{rx:?} {tx:?}");
 }
 
 /// A temporary folder, removed at the end.
@@ -276,10 +182,7 @@ fn queues_are_as_many_as_wanted_or_as_there_are() {
         seen += receive(b.rx[i].as_mut(), 500 - seen, mixed);
         assert_eq!(seen, 500);
     }
-    if !is_root() {
-        return;
-    }
-    in_namespace(move || {
+    in_namespace(PAIR, move || {
         let mut xdp = dpdk::open("afxdp:v0", two).unwrap();
         assert_eq!((xdp.take_queues().tx.len(), xdp.facts().rx_spread), (1, "none"), "veth has one channel");
         drop(xdp);
@@ -371,7 +274,7 @@ fn a_capture_file_is_written_and_read() {
 
 /// Both directions between the two ends of a veth pair, mixed sizes, each frame checked.
 fn veth_both_ways(driver: &'static str) {
-    in_namespace(move || {
+    in_namespace(PAIR, move || {
         let (a, b) = (format!("{driver}v0"), format!("{driver}v1"));
         let mut ports = open_all(&[(&a, REQUEST), (&b, REQUEST)]).unwrap_or_else(|e| panic!("{e}"));
         if !driver.starts_with("vdev:") {
@@ -399,35 +302,26 @@ fn veth_both_ways(driver: &'static str) {
 #[test]
 fn af_packet_carries_every_size_over_veth() {
     let _turn = turn();
-    if is_root() {
-        veth_both_ways("afpacket:");
-    }
+    veth_both_ways("afpacket:");
 }
 
 #[test]
 fn af_xdp_carries_every_size_over_veth() {
     let _turn = turn();
-    if is_root() {
-        veth_both_ways("afxdp:");
-    }
+    veth_both_ways("afxdp:");
 }
 
 #[test]
 fn the_af_xdp_driver_of_dpdk_carries_every_size_over_veth() {
     let _turn = turn();
-    if is_root() {
-        veth_both_ways("vdev:net_af_xdp,iface=");
-    }
+    veth_both_ways("vdev:net_af_xdp,iface=");
 }
 
 /// The first buffers of a UMEM always worked; see pool.rs for what was wrong with the last ones.
 #[test]
 fn the_af_xdp_driver_of_dpdk_sends_from_every_buffer_of_its_memory() {
     let _turn = turn();
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let mut ports =
             open_all(&[("vdev:net_af_xdp,iface=v0", REQUEST), ("vdev:net_af_xdp,iface=v1", REQUEST)])
                 .unwrap();
@@ -455,10 +349,7 @@ fn the_af_xdp_driver_of_dpdk_sends_from_every_buffer_of_its_memory() {
 #[test]
 fn af_packet_counts_what_the_kernel_dropped() {
     let _turn = turn();
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let mut ports = open_all(&[("v0", REQUEST), ("v1", REQUEST)]).unwrap();
         let (mut tx, _) = queues(ports[0].as_mut());
         let (_, mut rx) = queues(ports[1].as_mut());
@@ -477,10 +368,7 @@ fn af_packet_counts_what_the_kernel_dropped() {
 #[test]
 fn the_af_xdp_driver_of_dpdk_counts_what_nobody_read() {
     let _turn = turn();
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let mut ports =
             open_all(&[("vdev:net_af_xdp,iface=v0", REQUEST), ("vdev:net_af_xdp,iface=v1", REQUEST)])
                 .unwrap();
@@ -503,10 +391,7 @@ fn xdp_program_on(interface: &str) -> bool {
 #[test]
 fn a_port_is_one_processs() {
     let _turn = turn();
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let mut child = hold("afxdp:v0", "holding");
         for device in ["afxdp:v0", "v0", "vdev:net_af_xdp,iface=v0"] {
             let error = dpdk::open(device, REQUEST).err().unwrap();
@@ -522,10 +407,7 @@ fn a_port_is_one_processs() {
 #[test]
 fn what_a_killed_process_left_of_dpdks_driver_goes() {
     let _turn = turn();
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let mut child = hold("vdev:net_af_xdp,iface=v0", "holding");
         child.kill().unwrap();
         child.wait().unwrap();
@@ -572,10 +454,7 @@ fn holds_a_port() {
 #[test]
 fn tap_makes_an_interface_and_takes_it_away() {
     let _turn = turn();
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let mut port = open("tap:t0");
         assert_eq!(port.facts().netdev.as_deref(), Some("t0"));
         ip("link set t0 addrgenmode none");
@@ -615,10 +494,7 @@ fn errors_say_what_to_do() {
     let absent = refused("nosuchdev0");
     assert_eq!(absent.kind, PortErrorKind::Missing);
     assert!(absent.reason == "there is no interface nosuchdev0" && absent.remedy.contains("lo"), "{absent}");
-    if !is_root() {
-        return;
-    }
-    in_namespace(|| {
+    in_namespace(PAIR, || {
         let refused = |device: &str| dpdk::open(device, REQUEST).err().unwrap();
         ip("link set v0 down");
         for device in ["v0", "afxdp:v0"] {

@@ -119,7 +119,7 @@ impl ByteReceiver {
     /// If [`ByteReceiver::peek`] has not seen as many.
     #[inline]
     pub fn skip(&mut self, n: usize) {
-        assert!(n <= self.seen, "bytes that nobody has seen");
+        assert!(n <= self.seen, "more bytes than were peeked");
         if let Ok(chunk) = self.ring.read_chunk(n) {
             chunk.commit_all();
         }

@@ -178,7 +178,7 @@ impl Device {
         let mut port = locked(&self.port);
         if self.pool.get().is_some() {
             return Err(
-                "it is configured for packets (device.config), and streams and sessions need a port of their own",
+                "it is configured for packets (device.config), and streams and sessions need a separate port",
             );
         }
         let (Some(sender), Some(receiver)) = (locked(&self.sender).take(), locked(&self.receiver).take())

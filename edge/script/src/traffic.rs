@@ -264,7 +264,7 @@ impl Traffic {
     ) -> Result<(), String> {
         let mut state = self.state();
         if state.run.is_some() {
-            return Err("a run goes on already: eagre.wait() for it, or eagre.stop() it".to_owned());
+            return Err("a run is already in progress: eagre.wait() for it, or eagre.stop() it".to_owned());
         }
         if state.results.len() >= RUNS_MAX {
             return Err(format!("a script may make {RUNS_MAX} runs"));

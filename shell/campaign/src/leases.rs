@@ -30,7 +30,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), CampaignError> {
     });
     match (kinds.next(), kinds.next()) {
         (None, _) => {
-            let reason = "no port has clients that ask for addresses: give one 'dhcp' or 'dhcpv6'";
+            let reason = "no port has clients that request addresses: give one 'dhcp' or 'dhcpv6'";
             Err(CampaignError::profile("ports".to_owned(), reason))
         }
         (Some(first), Some(other)) => {

@@ -357,7 +357,7 @@ fn summary(
         clauses.push(match ended.packets {
             0 => unmeasured(document),
             unsent => format!(
-                "{}; {} of those asked for not sent: {}",
+                "{}; {} of the requested packets not sent: {}",
                 unmeasured(document),
                 count(unsent),
                 ended.by

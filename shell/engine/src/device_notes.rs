@@ -117,7 +117,7 @@ const HINTS: [(Reason, &str); 7] = [
     ),
     (
         Reason::Http4xx,
-        "were answered with a status of 4xx: does the server have what is asked for? It goes by 'path' and the header Host",
+        "got a status of 4xx: does the server have the requested resource? Check 'path' and the Host header",
     ),
     (
         Reason::NoHttp2,
@@ -135,7 +135,7 @@ const HINTS: [(Reason, &str); 7] = [
     ),
     (
         Reason::TlsProtocol,
-        "got no TLS that both ends know: does the port speak TLS, and which versions? A port of plain HTTP answers in HTTP",
+        "negotiated no version of TLS: does the port use TLS, and which versions? A port of plain HTTP responds in HTTP",
     ),
 ];
 /// Share of sessions that fail for one reason so that the reason is looked into.

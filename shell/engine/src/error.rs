@@ -56,7 +56,7 @@ pub enum EngineError {
     },
     /// A neighbour did not reply to ARP or neighbour discovery.
     #[error(
-        "port {port}: no answer from {} after {waited_s} s; check that the device under test is up, connected to this \
+        "port {port}: no reply from {} after {waited_s} s; check that the device under test is up, connected to this \
          port, and has the address",
         list(neighbours)
     )]
@@ -157,7 +157,7 @@ mod tests {
             let neighbours = (0..count).map(|n| format!("10.0.0.{n}")).collect();
             EngineError::Neighbour { port: "west".to_owned(), neighbours, waited_s: 5 }.to_string()
         };
-        assert!(said(2).starts_with("port west: no answer from 10.0.0.0, 10.0.0.1 after 5 s"));
+        assert!(said(2).starts_with("port west: no reply from 10.0.0.0, 10.0.0.1 after 5 s"));
         assert!(said(4_000).contains(", 10.0.0.7 and 3992 more after 5 s"));
     }
 }

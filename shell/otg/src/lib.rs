@@ -32,7 +32,7 @@ pub use metrics::{
 };
 pub use ping::{PingRequest, Pings};
 pub use protocols::{
-    AgentPlan, ClientPlan, Igp, LagPlan, LagPort, PeerPlan, ProtocolsRequest, RouterPlan, protocols,
+    ClientPlan, Igp, LagPlan, LagPort, LinkAgentPlan, PeerPlan, ProtocolsRequest, RouterPlan, protocols,
 };
 pub use states::{Known, MODEL_VERSION, are_learned, states, version};
 pub use translate::{

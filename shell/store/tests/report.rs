@@ -341,7 +341,7 @@ fn campaigns_stand_side_by_side() {
         "By tags",
         "Rates side by side",
         "Loss and latency over load",
-        "What differed",
+        "Differences",
         "Reproduction",
     ];
     assert_eq!(headings(&page), expected);
@@ -403,7 +403,7 @@ fn trials_of_sessions_make_curves_up_to_failure() {
         assert!(drawn.contains(&chart), "{chart}: {drawn:?}");
     }
     // The point at which it failed is there, and the table has what was asked beside what came of it.
-    for text in ["300/s, 40%", "200/s, 90%", "300 connections/s", "http: established", "load asked for"] {
+    for text in ["300/s, 40%", "200/s, 90%", "300 connections/s", "http: established", "requested load"] {
         assert!(page.contains(text), "{text}");
     }
 }
@@ -441,7 +441,7 @@ fn intervals_in_which_the_tester_was_disturbed_are_shaded_and_explained() {
                    "interarrival_ns": {"min": 1, "mean": 2.0, "stddev": 3.0, "max": 4},
                    "pacing_ns": {"error_p50": 1, "error_p99": 2, "error_p99_9": 3, "back_to_back_ratio": 0.5, "late_max": 7}}}})
     };
-    let why = "worker 0 stood still for 35.2 ms";
+    let why = "worker 0 stalled for 35.2 ms";
     let mut document = result(1e5, 0);
     document["streams"]["s"]["interarrival_ns"] =
         json!({"min": 900, "mean": 10_000.0, "stddev": 250.0, "max": 35_000_000});
@@ -451,7 +451,7 @@ fn intervals_in_which_the_tester_was_disturbed_are_shaded_and_explained() {
     assert_eq!(page.matches("<rect class=\"band\"").count(), 6, "three charts and their legends");
     for text in [
         "The tester was disturbed in 1 of 3 intervals, marked below the axis",
-        "until 2 s: worker 0 stood still for 35.2 ms",
+        "until 2 s: worker 0 stalled for 35.2 ms",
         "Pacing: departures compared with the schedule",
         "Time between arrivals, and jitter",
         "250 ns",

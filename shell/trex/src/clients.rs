@@ -422,7 +422,7 @@ fn place(errors: &mut Vec<String>, path: &str, doc: &PlaceDoc, vlan: bool) -> Pl
     };
     match (vlan, doc.vlan) {
         (true, None) => errors.push(format!("{path}.vlan: missing; the file has 'vlan: true'")),
-        (false, Some(_)) => errors.push(format!("{path}.vlan: the file does not say 'vlan: true'")),
+        (false, Some(_)) => errors.push(format!("{path}.vlan: the file does not have 'vlan: true'")),
         _ => {}
     }
     if place.next_hop.is_some() && (place.src_mac.is_some() || place.dst_mac.is_some()) {

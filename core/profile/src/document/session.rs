@@ -296,7 +296,7 @@ impl JsonSchema for AddressesDoc {
             "description": "Addresses of one end, all IPv4 or all IPv6: one ('10.0.0.10'), a range \
                 ('10.0.0.10..10.0.0.250'), the hosts of a network ('10.1.0.0/16'), a list of those, or those with the \
                 relative number of sessions of each address ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}'). For clients also \
-                'dhcp': the addresses that the port's DHCP clients get, or 'pppoe': those of its PPPoE clients, each in its \
+                'dhcp': the addresses that the port's DHCP clients get, or 'pppoe': the addresses of its PPPoE clients, each in its \
                 PPPoE session.",
             "anyOf": [
                 one,
@@ -332,7 +332,7 @@ impl JsonSchema for EndHostsDoc {
         json_schema!({
             "description": "Hosts of a port that are an end of sessions: a name or a list of names (that of an entry with 'count' \
                 means all its hosts), or the addresses behind each host ('{red: 16.0.0.1..16.0.0.99, blue: 16.0.1.0/24}'). \
-                Beside 'addresses' these say which host has which of them, and 'addresses' their order.",
+                With 'addresses', this assigns them to hosts, and 'addresses' sets their order.",
             "anyOf": [
                 {"type": "string"},
                 {"type": "array", "items": {"type": "string"}},

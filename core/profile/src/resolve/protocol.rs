@@ -29,7 +29,7 @@ impl Resolver<'_> {
             (Some(daemon), []) => Some(ProtocolProgram::Daemon(named(daemon))),
             (None, [_, ..]) => Some(ProtocolProgram::Command(doc.command.clone())),
             (Some(_), [_, ..]) => {
-                self.reading.fail(format!("{path}.command"), "'daemon' says already what to run");
+                self.reading.fail(format!("{path}.command"), "can't be used with 'daemon'");
                 None
             }
             (None, []) => {
@@ -81,7 +81,7 @@ impl Resolver<'_> {
     fn protocol_config(&mut self, path: &str, doc: &ProtocolDoc) -> Option<String> {
         match (&doc.config, &doc.config_file) {
             (Some(_), Some(_)) => {
-                self.reading.fail(format!("{path}.config_file"), "'config' says already what it would");
+                self.reading.fail(format!("{path}.config_file"), "can't be used with 'config'");
                 None
             }
             (Some(text), None) => Some(text.clone()),

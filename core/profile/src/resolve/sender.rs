@@ -94,7 +94,7 @@ impl Resolver<'_> {
             ([one, other, ..], _) => {
                 let name = |host: usize| format!("'{}'{}", hosts[host].name, of(&hosts[host].vlans));
                 let reason = format!(
-                    "{source} is an address of the hosts {} and {}; say which by 'from_host', or by vlan headers",
+                    "{source} is an address of the hosts {} and {}; choose one with 'from_host' or vlan headers",
                     name(*one),
                     name(*other)
                 );

@@ -243,7 +243,7 @@ impl Resolver<'_> {
             ("period", doc.period.is_some()),
         ];
         let Some((key, _)) = turns.iter().find(|(_, given)| *given && is_shared) else { return Some(()) };
-        let reason = "the stream's generator draws with every packet; give this one a 'seed' of its own";
+        let reason = "the stream's generator draws with every packet; give this one its own 'seed'";
         self.reading.fail(format!("{}.{key}", varied.path), reason);
         None
     }

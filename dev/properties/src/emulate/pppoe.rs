@@ -15,7 +15,7 @@ pub(super) fn check(how: u8, frame: &[u8]) {
     let (mut clients, _) = clients(how % (ROUNDS + 1));
     let before = clients.up();
     let heard = clients.take(NOW, frame);
-    assert!(!heard || may_concern(frame), "a frame that nobody would look at");
+    assert!(!heard || may_concern(frame), "took a frame that the filter drops");
     assert!(clients.up().abs_diff(before) <= 1);
     for session in clients.sessions() {
         assert!(!session.ip.is_unspecified() && session.session != 0 && session.client < CLIENTS);

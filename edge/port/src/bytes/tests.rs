@@ -54,7 +54,7 @@ fn a_forgotten_mark_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "bytes that nobody has seen")]
+#[should_panic(expected = "more bytes than were peeked")]
 fn only_what_was_seen_is_skipped() {
     let (mut sender, mut receiver) = byte_ring(64);
     sender.write(&[1], &[2]);

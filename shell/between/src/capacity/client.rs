@@ -143,7 +143,7 @@ impl Asking<'_> {
         let Some((packet, answer)) = self.ask(&send, &is_answer)? else {
             let port = self.socket.peer_addr().map_or(0, |peer| peer.port());
             return Err(Wrong::Refused(format!(
-                "{} agrees to the test, but its port {port} does not answer; does a firewall let UDP to it pass?",
+                "{} agrees to the test, but its port {port} does not respond; does a firewall drop UDP to it?",
                 self.server
             )));
         };
@@ -209,10 +209,10 @@ impl Asking<'_> {
         let server = self.server;
         Wrong::Refused(match probed {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                format!("{server}: nobody listens there; start 'eagre capacity --server' on that host")
+                format!("{server}: no process listens there; start 'eagre capacity --server' on that host")
             }
             _ => format!(
-                "{server} does not answer; is it there, and does every firewall let UDP to this port pass?"
+                "{server} does not respond; is it running, and does every firewall allow UDP to this port?"
             ),
         })
     }

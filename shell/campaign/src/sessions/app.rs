@@ -151,9 +151,8 @@ fn asked_of_others(own: &HttpPlan, app: &Application, name: &str) -> Result<Http
     plan.requests = own.requests.iter().filter_map(sized).collect();
     if plan.requests.is_empty() {
         return Err(format!(
-            "sessions {name}: objects of {bytes} B are asked for, and nobody says how someone else's server names \
-             them; give a path with a place for the size, such as '/{{{{bytes}}}}', or ask for no size \
-             (response_bytes: 0)"
+            "sessions {name}: objects of {bytes} B are requested from a server that is not ours, and no path has a \
+             place for the size; give one that has, such as '/{{{{bytes}}}}', or set no size (response_bytes: 0)"
         ));
     }
     Ok(plan)

@@ -1,13 +1,13 @@
 //! A tester whose ports are simulated, for tests of whole campaigns.
 
-use campaign::{Campaign, Choice, Directions, Observer, Report, Running, Settings, Tester};
+use campaign::{Campaign, Choice, Directions, Observer, Part, Report, Running, Settings, Tester};
 use engine::{Commands, EngineError, PortUser, Rig, Session, TrialObserver, View};
 use lab::Variables;
 use methods::{Attributes, Timing, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
 use profile::Plan;
 use result::ResultDocument;
-use sim::{LinkModel, RouterModel, RouterPort, SwitchModel, Topology};
+use sim::{FirewallModel, LinkModel, RouterModel, RouterPort, SwitchModel, Topology};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use units::{Nanos, Pps};
@@ -19,6 +19,8 @@ pub(crate) enum Device {
     Router(Pps),
     /// A switch whose table holds this number of addresses.
     Switch(usize),
+    /// Two links, and a firewall between them.
+    Path(LinkModel, Option<FirewallModel>),
 }
 
 /// Frames that were sent: the port, and the bytes.
@@ -43,8 +45,11 @@ impl Simulated {
     fn topology(&self, plan: &Plan) -> Topology {
         let mac = |index: usize| port::ring::mac_of(&plan.ports[index].device);
         let port = |(index, port): (usize, &profile::plan::PortPlan)| {
-            let speed = port.speed_bps.unwrap_or(1_000_000_000);
-            (port.device.clone(), mac(index), LinkModel::perfect(speed))
+            let link = match self.device {
+                Device::Path(link, _) => link,
+                _ => LinkModel::perfect(port.speed_bps.unwrap_or(1_000_000_000)),
+            };
+            (port.device.clone(), mac(index), link)
         };
         let side = |(index, port): (usize, &profile::plan::PortPlan)| RouterPort {
             addresses: port.gateways().collect(),
@@ -59,8 +64,9 @@ impl Simulated {
                 latency: Nanos(1_000),
                 ports: plan.ports.iter().enumerate().map(side).collect(),
             }),
-            Device::Switch(_) => None,
+            Device::Switch(_) | Device::Path(..) => None,
         };
+        let is_path = matches!(self.device, Device::Path(..));
         let tap = self.sent.clone().map(|sent| -> sim::Tap {
             sent.lock().unwrap().clear();
             Box::new(move |_, port, bytes: &[u8]| sent.lock().unwrap().push((port, bytes.to_vec())))
@@ -68,7 +74,7 @@ impl Simulated {
         Topology {
             ports: plan.ports.iter().enumerate().map(port).collect(),
             router,
-            wires: Vec::new(),
+            wires: if is_path { vec![Some(1), Some(0)] } else { Vec::new() },
             seed: plan.seed,
             tap,
         }
@@ -77,7 +83,8 @@ impl Simulated {
 
 impl Simulated {
     fn rig(&self, plan: &Plan) -> (Rig, sim::SimClock) {
-        let request = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
+        let frame_len_max = if matches!(self.device, Device::Path(..)) { 9_018 } else { 1_518 };
+        let request = PortRequest { queues: 1, frame_len_max, confined: false };
         let topology = self.topology(plan);
         if let Some(balancer) = &self.balancer {
             let (ports, clock) = sim::build_balanced(topology, balancer.clone(), request);
@@ -87,6 +94,7 @@ impl Simulated {
         let (ports, clock) = match (self.device, &self.nat) {
             (_, Some(nat)) => sim::build_translated(topology, nat.clone(), request),
             (Device::Router(_), _) => sim::build(topology, request),
+            (Device::Path(_, firewall), _) => sim::build_behind(topology, request, firewall),
             (Device::Switch(addresses), _) => {
                 let model = SwitchModel::learning(addresses, Nanos(1_000));
                 sim::build_switched(topology, model, request)
@@ -99,7 +107,10 @@ impl Simulated {
 
 impl Tester for Simulated {
     fn speeds(&self) -> Vec<Option<u64>> {
-        Vec::new()
+        match self.device {
+            Device::Path(link, _) => vec![Some(link.speed_bps); 2],
+            _ => Vec::new(),
+        }
     }
 
     fn run(
@@ -129,7 +140,7 @@ impl Tester for Simulated {
     }
 }
 
-/// Records the outcomes of trials.
+/// Records the outcomes of trials, and prints them for a test that fails.
 #[derive(Default)]
 pub(crate) struct Kept(pub Vec<(TrialRequest, TrialOutcome)>);
 
@@ -137,6 +148,8 @@ impl Observer for Kept {
     fn begins(&mut self, _: &Running<'_>) {}
     fn looks(&mut self, _: &View<'_>) {}
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
+        println!("{}: {:?} {:?} {:?}", request.label, outcome.sessions, outcome.drops, outcome.reasons);
+        println!("  {:?} {:?}", outcome.path, outcome.tcp);
         self.0.push((request.clone(), outcome.clone()));
     }
 }
@@ -149,6 +162,11 @@ pub(crate) fn campaign(method: &str, text: &str, set: &[(&str, &str)], attribute
     let parts = Choice::by_name(method).unwrap().parts(&settings).unwrap();
     let timing = Timing { learning: Nanos::from_millis(100), ..Timing::NONE };
     let directions = Directions::of(&plan, &vec![None; plan.ports.len()], timing, attributes).unwrap();
+    assemble(parts, directions, plan)
+}
+
+/// A campaign of these parts.
+pub(crate) fn assemble(parts: Vec<Part>, directions: Directions, plan: Plan) -> Campaign {
     Campaign {
         name: "test".to_owned(),
         profile: "test".to_owned(),

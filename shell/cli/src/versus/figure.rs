@@ -267,7 +267,7 @@ mod tests {
         document.verdict.valid = true;
         assert_eq!(Figure::Received.measured(&document), Measured::Value(195.0));
         (document.verdict.valid, document.verdict.disturbed) = (false, true);
-        document.verdict.reasons.push("worker 0 stood still".to_owned());
+        document.verdict.reasons.push("worker 0 stalled".to_owned());
         // All that was received was received.
         assert_eq!(Figure::Received.measured(&document), Measured::Value(195.0));
         let reason = "worker 0 waited".to_owned();
@@ -280,7 +280,7 @@ mod tests {
         document.verdict.holds.insert("streams.a.lost".to_owned(), entry);
         assert_eq!(Figure::Loss.measured(&document), Measured::Disturbed { value: Some(0.025), reason });
         document.verdict.disturbed = false;
-        let reason = "worker 0 stood still".to_owned();
+        let reason = "worker 0 stalled".to_owned();
         assert_eq!(Figure::Received.measured(&document), Measured::Disturbed { value: Some(195.0), reason });
     }
 }

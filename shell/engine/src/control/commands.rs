@@ -310,7 +310,7 @@ impl Ringer {
 
 /// A reply that is still to come: await it, or block with [`PendingReply::wait`].
 #[derive(Debug)]
-#[must_use = "the reply says whether the command was carried out"]
+#[must_use = "the reply reports whether the command was carried out"]
 pub struct PendingReply {
     reply: oneshot::Receiver<Result<Reply, CommandError>>,
 }

@@ -240,10 +240,10 @@ impl Active {
         let round_trip = match self.ping.outcome() {
             Some(Outcome::Answered { round_trip }) => Ok(round_trip),
             Some(Outcome::NoNeighbour) => {
-                Err(format!("{} did not answer {protocol} within {waited_s} s", echo.hop))
+                Err(format!("{} did not reply to {protocol} within {waited_s} s", echo.hop))
             }
             Some(Outcome::Silent) => {
-                Err(format!("no answer to {sent} echo requests through {} within {waited_s} s", echo.hop))
+                Err(format!("no reply to {sent} echo requests through {} within {waited_s} s", echo.hop))
             }
             Some(Outcome::Spoilt) => {
                 Err("the echo replies did not carry the data of the requests".to_owned())

@@ -76,7 +76,7 @@ pub(super) fn prepare<'p, C: Clock>(
         }
         let by_whom = |(host, ip): (usize, IpAddr)| match hosts.plan(plan, index, host) {
             own if port.own() == own => ip.to_string(),
-            host => format!("{ip} (asked by host {})", host.name),
+            host => format!("{ip} (requested by host {})", host.name),
         };
         let mut neighbours: Vec<String> = resolver.unknown().map(by_whom).collect();
         // Nobody was asked inside a tunnel that did not open.

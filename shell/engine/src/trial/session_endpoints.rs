@@ -191,7 +191,7 @@ impl SessionEndpoints {
         let mut apps = Apps::new(&self.plans, worker, self.workers, |key| {
             let place = self.groups.iter().position(|group| *group == key);
             let made = place.and_then(|place| secure[place].take());
-            made.expect("each group of an entry with TLS is asked for once")
+            made.expect("each group of an entry with TLS is taken once")
         });
         apps.set_clock(self.wall_zero);
         let openings = self.plans.iter().enumerate().filter_map(|(entry, plan)| {

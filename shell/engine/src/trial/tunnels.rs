@@ -233,7 +233,7 @@ impl<'p> PortTunnels<'p> {
         let in_words = |(number, host, ip): (usize, usize, IpAddr)| {
             let is_it = |end: &&End<'_>| (end.network, end.host) == (number, host);
             let end = self.ends.iter().find(is_it).expect("each host inside is an end's");
-            format!("{ip} (asked inside {})", end.own.tunnel)
+            format!("{ip} (requested inside {})", end.own.tunnel)
         };
         silent.map(in_words).collect()
     }

@@ -26,7 +26,7 @@ impl Evidence<'_> {
         };
         verdict.fault(format!(
             "{streams}: the first packet arrived {:.1} minutes after the first was sent. One-way delays of more than 9.1 minutes (2^39 ns) \
-             can't be told: latencies are wrong by multiples of 18.3 minutes, or packets count as received before they were sent",
+             can't be measured: latencies are wrong by multiples of 18.3 minutes, or packets count as received before they were sent",
             took.as_secs_f64() / 60.0
         ));
     }

@@ -29,7 +29,7 @@ impl Evidence<'_> {
 fn note(port: &str, step: &NeighbourMove) -> String {
     let at = step.at.as_secs_f64();
     let (from, to) = (Mac(step.from), Mac(step.to));
-    let how = if step.was_asked { ", as it said when asked" } else { "" };
+    let how = if step.was_asked { ", according to its reply" } else { "" };
     let moved = format!(
         "port {port}: neighbour {} moved from {from} to {to} {at:.3} s after the start{how}",
         step.ip
@@ -76,6 +76,6 @@ mod tests {
              are lost"
         );
         let quick = note("west", &NeighbourMove { lost: Some(0), took: None, was_asked: true, ..step });
-        assert!(quick.ends_with(", as it said when asked; frames followed at once, and no packet was lost"));
+        assert!(quick.ends_with(", according to its reply; frames followed at once, and no packet was lost"));
     }
 }

@@ -76,7 +76,7 @@ impl Kept {
 
     fn stood_still(&self, in_all_ns: u64) -> String {
         format!(
-            "worker {} stood still for {:.1} ms at a time, {:.1} ms in all",
+            "worker {} stalled for {:.1} ms at a time, {:.1} ms in all",
             self.worker,
             self.time.stall_max_ns as f64 / 1e6,
             in_all_ns as f64 / 1e6
@@ -223,7 +223,7 @@ pub(crate) fn disturbances(trial: &Trial<'_>, sums: &Sums) -> Vec<String> {
     let mut all = Vec::new();
     for (worker, time) in sums.workers.iter().enumerate() {
         if time.stall_max_ns >= STALL_MAX.0 {
-            all.push(format!("worker {worker} stood still for {:.1} ms", time.stall_max_ns as f64 / 1e6));
+            all.push(format!("worker {worker} stalled for {:.1} ms", time.stall_max_ns as f64 / 1e6));
         }
     }
     let bursts = bursty(trial, sums).filter(|(index, _)| sums.pacing[*index].back_to_back >= BURST_TOLD);

@@ -151,7 +151,7 @@ fn settings(interface: &Node<'_>, level: IsisLevelDoc) -> (u64, u64, u64) {
     };
     let (one, two) = (of("l1_settings"), of("l2_settings"));
     if level == IsisLevelDoc::Both && one != two {
-        interface.fail_at("l1_settings", "not supported: settings of level 1 that are not those of level 2");
+        interface.fail_at("l1_settings", "not supported: settings of level 1 that differ from level 2");
     }
     if level == IsisLevelDoc::One { one } else { two }
 }

@@ -28,7 +28,7 @@ pub(super) const PROTOCOL: Protocol = Protocol {
 
 /// The LLDP agent of a port.
 #[derive(Debug, Clone, PartialEq)]
-pub struct AgentPlan {
+pub struct LinkAgentPlan {
     /// Its name in the model.
     pub name: String,
     /// Its path in the configuration.
@@ -43,7 +43,7 @@ const NUMBER: &str = "{n}";
 
 /// An agent in the making.
 pub(crate) struct Agent {
-    pub(crate) plan: AgentPlan,
+    pub(crate) plan: LinkAgentPlan,
     document: LldpDoc,
 }
 
@@ -82,7 +82,7 @@ fn agent(node: &Node<'_>, port: &str) -> Agent {
         hold_time: Some(seconds("hold_time")),
         ..LldpDoc::default()
     };
-    Agent { plan: AgentPlan { name, path }, document }
+    Agent { plan: LinkAgentPlan { name, path }, document }
 }
 
 /// The chassis; without an address it is the port's.
@@ -146,7 +146,7 @@ fn agent_rows(node: &Node<'_>, input: &MetricsInput<'_>) -> Vec<Value> {
     let all = || input.translation.agents();
     unknown(node, "lldp_names", &names, |name| all().any(|(_, agent)| agent.name == name));
     let wanted = all().filter(|(_, agent)| names.is_empty() || names.contains(&agent.name.as_str()));
-    let row = |(port, agent): (&PortPlan, &AgentPlan)| {
+    let row = |(port, agent): (&PortPlan, &LinkAgentPlan)| {
         let state = input.protocols.lldp.iter().find(|state| state.port == port.key);
         let count = |of: fn(&LldpResult) -> u64| Value::from(state.map_or(0, |state| of(&state.agents)));
         let mut row = Map::new();

@@ -27,7 +27,7 @@ pub use dhcp::ClientPlan;
 pub(crate) use dhcp::{ALL as ALL_CLIENTS, Client, client, has_client, vlans as vlans_of_clients};
 pub(crate) use lacp::{Lag, Member, lag, member as lag_member};
 pub use lacp::{LagPlan, LagPort};
-pub use lldp::AgentPlan;
+pub use lldp::LinkAgentPlan;
 pub(crate) use lldp::{Agent, agents};
 pub(crate) use request::meant;
 pub use request::{ProtocolsRequest, protocols};

@@ -12,7 +12,7 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::protocols::{self, AgentPlan, ClientPlan, Igp, LagPlan, PeerPlan, RouterPlan};
+use crate::protocols::{self, ClientPlan, Igp, LagPlan, LinkAgentPlan, PeerPlan, RouterPlan};
 pub(crate) use ports::{Ports, Side, vlan_type, vlans};
 use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
 use profile::plan::WATCHED_MAX;
@@ -83,7 +83,7 @@ pub struct PortPlan {
     /// The clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
     /// The agent that advertises it to its neighbours.
-    pub agent: Option<AgentPlan>,
+    pub agent: Option<LinkAgentPlan>,
 }
 
 /// Routes of a peer or a router.
@@ -288,7 +288,7 @@ impl Translation {
     }
 
     /// All agents of ports, with these.
-    pub fn agents(&self) -> impl Iterator<Item = (&PortPlan, &AgentPlan)> {
+    pub fn agents(&self) -> impl Iterator<Item = (&PortPlan, &LinkAgentPlan)> {
         self.ports.iter().filter_map(|port| Some((port, port.agent.as_ref()?)))
     }
 

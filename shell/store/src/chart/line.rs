@@ -272,14 +272,14 @@ mod tests {
         let series = Series {
             points: vec![(0.0, 1.0), (10.0, 2.0)],
             singles: vec![(10.0, 1.0), (10.0, 3.0)],
-            disturbed: vec![(10.0, 3.0, "worker 0 stood still".to_owned())],
+            disturbed: vec![(10.0, 3.0, "worker 0 stalled".to_owned())],
             ..Series::default()
         };
         let band = Band { from: 4.0, to: 4.0001, about: "it <slept>".to_owned() };
         let axis = axis(Scale::Linear);
         let text = lines_over("c", "title", &axis, &axis, &[series], &[band]).unwrap().into_string();
         assert_eq!((text.matches("<circle").count(), text.matches("<rect class=\"band\"").count()), (3, 2));
-        assert!(text.contains("it &lt;slept&gt;") && text.contains("worker 0 stood still"));
+        assert!(text.contains("it &lt;slept&gt;") && text.contains("worker 0 stalled"));
         for word in ["tester disturbed", "single trials"] {
             assert!(text.contains(word), "{word}");
         }

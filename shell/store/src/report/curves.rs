@@ -298,7 +298,7 @@ impl<'a> SessionLoad<'a> {
     }
 
     fn axis(&self) -> Axis {
-        Axis { title: format!("load asked for: {}", self.what), scale: Scale::Linear, format: self.format }
+        Axis { title: format!("requested load: {}", self.what), scale: Scale::Linear, format: self.format }
     }
 
     fn series(&self, names: &[(&str, Of)]) -> Vec<Series> {

@@ -28,7 +28,7 @@ pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
         Section::new("throughput", "Rates side by side", throughput(campaigns, &names)),
         Section::new("load", "Loss and latency over load", over_load(campaigns, &names)),
         Section::new("percentiles", "Latency percentiles", percentiles(campaigns, &names)),
-        Section::folded("environment", "What differed", differences(campaigns, &names)),
+        Section::folded("environment", "Differences", differences(campaigns, &names)),
         Section::folded("reproduce", "Reproduction", Some(reproduce(campaigns, &names))),
     ];
     let about = html! { p.soft { (campaigns.len()) " campaigns; differences are from the first" } };

@@ -568,7 +568,7 @@ fn sessions_by_trial(rows: &[TrialRow]) -> Option<Markup> {
         &[
             Column::new("trial", &rows, |t| Some(t.ordinal.to_string())),
             Column::text("what", &rows, |t| Some(t.label.clone())),
-            Column::new("load asked for", &rows, asked),
+            Column::new("requested load", &rows, asked),
             Column::new("attempted", &rows, whole(|t| t.figures.sessions_attempted)),
             Column::new("established", &rows, whole(|t| t.figures.sessions_established)),
             Column::new("completed", &rows, whole(|t| t.figures.sessions_completed)),

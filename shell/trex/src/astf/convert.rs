@@ -96,7 +96,7 @@ fn first_server(profile: &Profile) -> Ipv4Addr {
 }
 
 /// Note on groups of clients.
-const GROUPS: &str = "A group of clients has a MAC address of its own unless 'src_mac' says one; servers answer to where a frame came from.";
+const GROUPS: &str = "A group of clients has its own MAC address unless 'src_mac' sets one; servers reply to where a frame came from.";
 
 /// Ports; in TRex's simulator with its MAC addresses: both ends have one each, and send to the other's.
 fn with_macs(ports: Node, options: &Options) -> Node {

@@ -147,8 +147,7 @@ impl Resolver<'_> {
                 (None, Some(mrt)) => all.extend(self.bgp_tables(&path, routes, mrt)),
                 (None, None) => self.reading.fail(path, "needs 'prefixes' or 'mrt'"),
                 (Some(_), Some(_)) => {
-                    self.reading
-                        .fail(format!("{path}.mrt"), "'prefixes' says already which routes there are");
+                    self.reading.fail(format!("{path}.mrt"), "can't be used with 'prefixes'");
                 }
             }
             let path_id = routes.path_id.unwrap_or(index as u32 + 1);
@@ -234,7 +233,7 @@ impl Resolver<'_> {
         ];
         for (key, _) in of_file.iter().filter(|(_, is_given)| *is_given) {
             self.reading
-                .fail(format!("{path}.{key}"), "goes with 'prefixes', not with 'mrt': the file says it");
+                .fail(format!("{path}.{key}"), "goes with 'prefixes', not with 'mrt': the file has it");
         }
         let at = format!("{path}.mrt.file");
         let Some(bytes) = self.file(&at, &mrt.file) else { return Vec::new() };

@@ -46,7 +46,8 @@ impl Resolver<'_> {
             ("options", !dhcp.options.is_empty()),
         ];
         for (key, _) in for_servers.iter().filter(|(_, said)| slaac && *said) {
-            self.reading.fail(format!("{path}.{key}"), "servers are not asked with 'address: slaac'");
+            self.reading
+                .fail(format!("{path}.{key}"), "can't be used with 'address: slaac', which needs no server");
         }
         if dhcp.address == AddressByDoc::Asked(false) && dhcp.prefix.is_none() {
             self.reading.fail(&path, "requests nothing: leave 'address: false' out, or give it a 'prefix'");

@@ -288,8 +288,8 @@ impl Resolver<'_> {
             fragments = fragments.saturating_add(range.fragments(room));
             if fragments > FRAGMENTS_MAX {
                 let reason = format!(
-                    "the routes fill {fragments} LSPs up to here; those of a router fill {FRAGMENTS_MAX} at most: let there be more \
-                     routers, or networks of a topology"
+                    "the routes fill {fragments} LSPs up to here; a router has at most {FRAGMENTS_MAX}: use more routers, or \
+                     networks of a topology"
                 );
                 self.reading.fail(format!("{path}.count"), reason);
             }

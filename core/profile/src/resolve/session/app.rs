@@ -401,8 +401,7 @@ impl Resolver<'_> {
             let usual = resolved.port.map(|port| (port, port));
             let Some(ports) = own.or(given).or(usual) else {
                 let at = if single { format!("{path}.server") } else { one.path.clone() };
-                let reason =
-                    "at which port are servers reached? This application has none of its own; give 'ports'";
+                let reason = "no port for servers: this application has no default port; set 'ports'";
                 self.reading.fail(at, reason);
                 return None;
             };
@@ -473,7 +472,7 @@ impl Resolver<'_> {
             if let Some(other) = same {
                 let name = &apps.members[other].name;
                 let reason = format!(
-                    "servers tell applications apart by their ports, and '{name}' has port {}, too; give 'ports'",
+                    "applications of a server need different ports, and '{name}' has port {}, too; set 'ports'",
                     one.0.max(ports[other].0)
                 );
                 self.reading.fail(&ones[index].path, reason);

@@ -70,7 +70,7 @@ impl Resolver<'_> {
         match hosts.iter().position(|host| host.name == name) {
             Some(number) => Ok(number),
             None if hosts.iter().any(|host| host.name == first) => {
-                Err(format!("'{name}' is several hosts; say which, such as '{first}'"))
+                Err(format!("'{name}' is several hosts; name one of them, such as '{first}'"))
             }
             None => {
                 let known: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();

@@ -209,7 +209,7 @@ impl Resolver<'_> {
             .filter_map(|(index, answer)| self.dns_answer(&format!("{path}.answers[{index}]"), answer))
             .collect();
         if doc.silent && !doc.answers.is_empty() {
-            self.reading.fail(format!("{path}.silent"), "'answers' says what is answered");
+            self.reading.fail(format!("{path}.silent"), "can't be used with 'answers'");
         }
         DnsRule {
             suffix: suffix.trim_end_matches('.').to_owned(),

@@ -155,7 +155,7 @@ impl Resolver<'_> {
                 && other != number
             {
                 return Err(format!(
-                    "{} is an address of the hosts {} and {}; say which by 'vlan'",
+                    "{} is an address of the hosts {} and {}; choose one with 'vlan'",
                     own.ip,
                     named(&hosts[other]),
                     named(&hosts[number])

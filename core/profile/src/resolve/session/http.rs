@@ -513,7 +513,7 @@ impl Resolver<'_> {
         };
         if !begins && !self.reading.is_broken(path) {
             let reason =
-                "a path begins with '/', or with 'http://' to ask an explicit proxy; '*' is for OPTIONS";
+                "a path begins with '/', or with 'http://' for an explicit proxy; '*' is for OPTIONS";
             self.reading.fail(path, reason);
         } else if pieces(&content).any(|bytes| bytes.iter().any(|b| *b <= b' ' || *b == 0x7f)) {
             self.reading.fail(path, "a path has no spaces; write %20");

@@ -420,8 +420,8 @@ impl Resolver<'_> {
         }
         if span.count() > NEIGHBOURS_MAX {
             let reason = format!(
-                "{} servers on the clients' own network, each with a hardware address of its own; \
-                 the most is {NEIGHBOURS_MAX}",
+                "{} servers on the clients' own network, each with its own hardware address; the most is \
+                 {NEIGHBOURS_MAX}",
                 span.count()
             );
             self.reading.fail(format!("{path}.server.addresses"), reason);

@@ -98,7 +98,7 @@ impl Resolver<'_> {
             let reason = if kind.is_bare() {
                 Some(format!("{kind} carries no Ethernet: nothing inside has a next hop"))
             } else if whose == Whose::Server {
-                Some("applies to clients: servers answer to where a session came from".to_owned())
+                Some("applies to clients only: servers reply to where a session came from".to_owned())
             } else {
                 None
             };

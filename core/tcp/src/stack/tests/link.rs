@@ -120,7 +120,7 @@ impl App for Talker {
         assert!(flow.is_opened, "nothing is asked for before a flow is opened, or once it is closed");
         assert!(
             offset + out.len() as u64 > flow.acknowledged || out.is_empty(),
-            "acknowledged bytes are asked for"
+            "acknowledged bytes are requested"
         );
         out.iter_mut().enumerate().for_each(|(at, place)| *place = byte(self.is_server, offset + at as u64));
     }

@@ -114,7 +114,7 @@ fn complaints(clients: &Clients) -> Vec<String> {
     let mut complaints = Vec::new();
     if clients.up < all {
         complaints.push(format!(
-            "{} of {} DHCP clients got an address within {}; traffic has only theirs",
+            "{} of {} DHCP clients got an address within {}; traffic uses only these",
             count(clients.up.into()),
             count(all.into()),
             clients.timeout

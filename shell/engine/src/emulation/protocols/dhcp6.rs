@@ -59,7 +59,7 @@ impl Clients6 {
         }
         if counts.refused > 0 {
             return format!(
-                "the DHCPv6 server does not give what {whose} asked for: {} answers without it within {waited}; check its pools of \
+                "the DHCPv6 server does not lease what {whose} requested: {} replies without it within {waited}; check its pools of \
                  addresses and prefixes",
                 count(counts.refused)
             );
@@ -77,14 +77,10 @@ impl Clients6 {
         let mut complaints = Vec::new();
         if self.up < all {
             complaints.push(format!(
-                "{} of {} {} within {}; traffic has only theirs",
+                "{} of {} {} within {}; traffic uses only these",
                 count(self.up.into()),
                 count(all.into()),
-                if slaac {
-                    "clients have an address of their own"
-                } else {
-                    "DHCPv6 clients got what they asked for"
-                },
+                if slaac { "clients made an address" } else { "DHCPv6 clients got what they requested" },
                 self.timeout
             ));
         }

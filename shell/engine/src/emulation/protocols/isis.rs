@@ -18,7 +18,7 @@ use result::{
     ProtocolStates,
 };
 use std::net::IpAddr;
-use units::{Nanos, count};
+use units::{Nanos, Tally as _, count};
 
 /// IS-IS routers of a port.
 pub(super) type IsisRouters = LinkStateRouters<Isis>;
@@ -84,7 +84,7 @@ impl LinkState for Isis {
 
     fn held(machine: &Routers) -> LevelCounts {
         let mut held = LevelCounts::default();
-        machine.iter().for_each(|router| held += &router.held());
+        machine.iter().for_each(|router| held.tally(&router.held()));
         held
     }
 

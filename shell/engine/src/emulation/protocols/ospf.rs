@@ -20,7 +20,7 @@ use result::{
     OspfLsaCounts, OspfLsaState, OspfPacketCounts, OspfResult, OspfRouterState, PortResult, ProtocolStates,
 };
 use std::net::{IpAddr, Ipv4Addr};
-use units::Nanos;
+use units::{Nanos, Tally as _};
 
 /// OSPF routers of a port.
 pub(super) type OspfRouters = LinkStateRouters<Ospf>;
@@ -91,7 +91,7 @@ impl LinkState for Ospf {
 
     fn held(machine: &Routers) -> LsaCounts {
         let mut held = LsaCounts::default();
-        machine.iter().for_each(|router| held += router.held());
+        machine.iter().for_each(|router| held.tally(router.held()));
         held
     }
 

@@ -74,7 +74,7 @@ impl Subscribers {
         if self.up < all {
             let said = self.machine.message().map(|text| format!(" (the access concentrator: '{text}')"));
             complaints.push(format!(
-                "{} of {} PPPoE clients got a session within {}{}; traffic has only theirs",
+                "{} of {} PPPoE clients got a session within {}{}; traffic uses only these",
                 count(self.up.into()),
                 count(all.into()),
                 self.timeout,
@@ -96,8 +96,8 @@ impl Subscribers {
         let said = self.machine.message().filter(|_| ended > 0).map(|text| format!(": '{text}'"));
         (lost > 0).then(|| {
             format!(
-                "{} PPPoE sessions were lost: {} ended by the access concentrator{}, {} without an answer to echo requests; traffic went \
-                 on in them",
+                "{} PPPoE sessions were lost: {} ended by the access concentrator{}, {} without a reply to echo requests; traffic \
+                 continued in them",
                 count(lost),
                 count(ended),
                 said.unwrap_or_default(),

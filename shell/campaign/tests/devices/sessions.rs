@@ -1,85 +1,11 @@
 //! Methods of sessions against simulated paths with known results.
 
-#![allow(clippy::print_stdout)]
-
-use campaign::{Campaign, Choice, Directions, Ended, Observer, Report, Running, Settings, Tester};
-use engine::{Commands, EngineError, PortUser, Rig, Session, TrialObserver, View};
-use methods::{Attributes, Findings, MixRow, SessionRow, TrialOutcome, TrialRequest};
-use port::{Port, PortRequest};
-use profile::Plan;
-use result::ResultDocument;
-use sim::{FirewallModel, LinkModel, Topology};
-use std::collections::BTreeMap;
+use crate::world::{Device, Kept, Simulated, assemble};
+use campaign::{Campaign, Choice, Directions, Ended, Report, Settings};
+use engine::Commands;
+use methods::{Attributes, Findings, MixRow, SessionRow};
+use sim::{FirewallModel, LinkModel};
 use units::{Nanos, Pps};
-
-/// Two ports with a firewall between them, anew for each trial.
-struct Simulated {
-    link: LinkModel,
-    firewall: Option<FirewallModel>,
-}
-
-impl Simulated {
-    fn rig(&self, plan: &Plan) -> (Rig, sim::SimClock) {
-        let port = |index: usize| (plan.ports[index].device.clone(), [2, 0, 0, 0, 0, index as u8], self.link);
-        let topology = Topology {
-            ports: vec![port(0), port(1)],
-            router: None,
-            wires: vec![Some(1), Some(0)],
-            seed: plan.seed,
-            tap: None,
-        };
-        let request = PortRequest { queues: 1, frame_len_max: 9_018, confined: false };
-        let (ports, clock) = sim::build_behind(topology, request, self.firewall);
-        let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
-        (rig, clock)
-    }
-}
-
-impl Tester for Simulated {
-    fn speeds(&self) -> Vec<Option<u64>> {
-        vec![Some(self.link.speed_bps); 2]
-    }
-
-    fn run(
-        &mut self,
-        plan: Plan,
-        commands: &mut Commands,
-        observer: &mut dyn TrialObserver,
-    ) -> Result<ResultDocument, EngineError> {
-        let (rig, clock) = self.rig(&plan);
-        Session::load(plan, rig).simulate(1, true, &clock, commands, observer)
-    }
-
-    fn lend(
-        &mut self,
-        plan: Plan,
-        commands: &mut Commands,
-        user: &mut dyn PortUser,
-    ) -> Result<ResultDocument, EngineError> {
-        let (rig, clock) = self.rig(&plan);
-        Session::load(plan, rig).lend_simulated(&clock, commands, user)
-    }
-
-    fn wait(&mut self, _: Nanos, _: &mut dyn FnMut() -> bool) {}
-
-    fn is_real(&self) -> bool {
-        false
-    }
-}
-
-/// Prints the outcome of each trial, for a test that fails.
-struct Told;
-
-impl Observer for Told {
-    fn begins(&mut self, _: &Running<'_>) {}
-
-    fn looks(&mut self, _: &View<'_>) {}
-
-    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
-        println!("{}: {:?} {:?} {:?}", request.label, outcome.sessions, outcome.drops, outcome.reasons);
-        println!("  {:?} {:?}", outcome.path, outcome.tcp);
-    }
-}
 
 const PROFILE: &str = "
 ports:
@@ -105,25 +31,14 @@ fn campaign(profile: &str, method: &str, set: &[(&str, &str)]) -> Result<Campaig
     let plan = profile::load(profile).map_err(|errors| format!("{errors:?}"))?;
     let directions =
         Directions::of(&plan, &[Some(1_000_000_000); 2], settings.timing(), Attributes::default());
-    Ok(Campaign {
-        name: "test".to_owned(),
-        profile: "test.yaml".to_owned(),
-        parts,
-        directions: directions.map_err(|error| error.to_string())?,
-        plan,
-        hooks: Vec::new(),
-        variables: lab::Variables::new(),
-        resets: BTreeMap::new(),
-        path: None,
-        mappings: None,
-    })
+    Ok(assemble(parts, directions.map_err(|error| error.to_string())?, plan))
 }
 
-fn run(profile: &str, method: &str, set: &[(&str, &str)], mut world: Simulated) -> Result<Report, String> {
+fn run(profile: &str, method: &str, set: &[(&str, &str)], device: Device) -> Result<Report, String> {
     let campaign = campaign(profile, method, set)?;
     campaign.check().map_err(|error| error.to_string())?;
     let report = campaign
-        .run(&mut world, None, &mut Commands::none(), &mut Told)
+        .run(&mut Simulated::new(device), None, &mut Commands::none(), &mut Kept::default())
         .map_err(|error| error.to_string())?;
     report.results.iter().for_each(|result| println!("{:?} {:?}", result.summary, result.remarks));
     Ok(report)
@@ -151,8 +66,8 @@ fn a_session_table_is_found_to_the_session() {
             ("maximum", "5000"),
             ("resolution", "0.0001"),
         ];
-        let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(table, None) };
-        let report = run(PROFILE, "sessions", &set, world).unwrap();
+        let device = Device::Path(link(Nanos::from_millis(1)), firewall(table, None));
+        let report = run(PROFILE, "sessions", &set, device).unwrap();
         let (best, failed) = (row(&report).best.unwrap(), row(&report).failed.unwrap());
         assert_eq!((best.value, failed.value), (table as u64, table as u64 + 1));
         assert_eq!((best.sessions.concurrent_max, best.sessions.transactions_failed), (table as u64, 0));
@@ -171,8 +86,8 @@ fn connections_a_second_are_found() {
         ("maximum", "20000"),
         ("resolution", "0.01"),
     ];
-    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(1_000_000, Some(1_300)) };
-    let report = run(PROFILE, "sessions", &set, world).unwrap();
+    let device = Device::Path(link(Nanos::from_millis(1)), firewall(1_000_000, Some(1_300)));
+    let report = run(PROFILE, "sessions", &set, device).unwrap();
     // What is less than 2% above the limit passes in a short trial, because those that waited come through later.
     let best = row(&report).best.unwrap();
     assert!((1_280..=1_330).contains(&best.value), "{}", best.value);
@@ -201,8 +116,8 @@ criteria: {sessions.mail.failed_ratio: '< 0.001%'}
 #[test]
 fn the_multiple_of_a_mix_is_found() {
     let set = [("maximum", "50"), ("resolution", "0.01")];
-    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(1_000_000, Some(1_300)) };
-    let report = run(MIX, "session-mix", &set, world).unwrap();
+    let device = Device::Path(link(Nanos::from_millis(1)), firewall(1_000_000, Some(1_300)));
+    let report = run(MIX, "session-mix", &set, device).unwrap();
     let row = mix(&report);
     let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
     // 1,300 a second are 3.25 times 400.
@@ -225,9 +140,9 @@ fn a_table_bounds_entries_that_are_held() {
     };
     let head = MIX.split("  - {name: web").next().unwrap();
     let profile = format!("{head}{}{}", held("large", 80, 20), held("small", 81, 10));
-    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(150, None) };
+    let device = Device::Path(link(Nanos::from_millis(1)), firewall(150, None));
     let set = [("maximum", "50"), ("resolution", "0.0001")];
-    let row = mix(&run(&profile, "session-mix", &set, world).unwrap());
+    let row = mix(&run(&profile, "session-mix", &set, device).unwrap());
     let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
     // 5.024 times 20 and 10 are 100 and 50; 5.025 times 20 are 101.
     assert_eq!((best.multiplier, best.sessions.concurrent_max), (5.024, 150));
@@ -238,8 +153,8 @@ fn a_table_bounds_entries_that_are_held() {
 #[test]
 fn the_profiles_criteria_bound_a_mix() {
     let profile = MIX.replace("sessions.mail.failed_ratio: '< 0.001%'", "sessions.web.attempted: '< 5000'");
-    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: None };
-    let row = mix(&run(&profile, "session-mix", &[("maximum", "16")], world).unwrap());
+    let device = Device::Path(link(Nanos::from_millis(1)), None);
+    let row = mix(&run(&profile, "session-mix", &[("maximum", "16")], device).unwrap());
     let (best, failed) = (row.best.unwrap(), row.failed.unwrap());
     // Four seconds and a tenth of 300 a second: 5,000 are 4.07 times that.
     assert!((3.9..=4.1).contains(&best.multiplier), "{best:?}");
@@ -252,8 +167,8 @@ fn transactions_and_goodput_are_reached() {
         for app in ["http", "raw", "https"] {
             let apps = APP.replace("http", app);
             let set = [("apps", &*apps), ("objective", objective), ("target", value), ("maximum", value)];
-            let world = Simulated { link: link(Nanos::from_millis(5)), firewall: None };
-            let report = run(PROFILE, "sessions", &set, world).unwrap();
+            let device = Device::Path(link(Nanos::from_millis(5)), None);
+            let report = run(PROFILE, "sessions", &set, device).unwrap();
             let best = row(&report).best.expect("it passes");
             let value: f64 = value.parse().unwrap();
             // Heads of responses are received, too.
@@ -273,7 +188,7 @@ fn a_link_bounds_goodput() {
     let apps = r#"[{"name": "http", "request_bytes": 100, "response_bytes": 65536, "transactions": 10}]"#;
     let set =
         [("apps", apps), ("objective", "goodput_bps"), ("target", "20000000"), ("maximum", "1000000000")];
-    let report = run(PROFILE, "sessions", &set, Simulated { link: slow, firewall: None }).unwrap();
+    let report = run(PROFILE, "sessions", &set, Device::Path(slow, None)).unwrap();
     let best = row(&report).best.unwrap();
     // 1448 of 1538 bytes are payload.
     assert!((42_000_000..=49_000_000).contains(&best.value), "{}", best.value);
@@ -282,8 +197,8 @@ fn a_link_bounds_goodput() {
 #[test]
 fn silence_ends_in_a_sentence() {
     let set = [("apps", APP), ("target", "100"), ("maximum", "1000")];
-    let world = Simulated { link: link(Nanos::from_millis(1)), firewall: firewall(0, None) };
-    let report = run(PROFILE, "sessions", &set, world).unwrap();
+    let device = Device::Path(link(Nanos::from_millis(1)), firewall(0, None));
+    let report = run(PROFILE, "sessions", &set, device).unwrap();
     let Ended::Failed(why) = &report.ended else { panic!("{:?}", report.ended) };
     assert!(why.starts_with("No session was established in 3 trials in a row"), "{why}");
 }
@@ -296,8 +211,8 @@ fn tcp_fills_its_window_or_the_link() {
     );
     let slow = LinkModel { speed_bps: 100_000_000, ..link(Nanos::from_millis(5)) };
     let set = [("window_shares", "0.25,1.5"), ("rates.throughput.resolution", "0.02"), ("duration", "4s")];
-    let world = Simulated { link: slow, firewall: None };
-    let report = run(&profile.replace("1Gbps", "100Mbps"), "tcp", &set, world).unwrap();
+    let device = Device::Path(slow, None);
+    let report = run(&profile.replace("1Gbps", "100Mbps"), "tcp", &set, device).unwrap();
     let Findings::Tcp(rows) = &report.results[0].findings else { panic!() };
     let path = rows[0].path.unwrap();
     assert_eq!(path.mtu_bytes, 1500);
@@ -319,12 +234,12 @@ fn tcp_fills_its_window_or_the_link() {
 fn what_a_profile_has_nothing_for_is_said() {
     let refused = |profile: &str, apps: &str, more: &[(&str, &str)]| {
         let set = [&[("apps", apps), ("target", "10")], more].concat();
-        let world = Simulated { link: link(Nanos::from_millis(1)), firewall: None };
-        run(profile, "sessions", &set, world).unwrap_err()
+        let device = Device::Path(link(Nanos::from_millis(1)), None);
+        run(profile, "sessions", &set, device).unwrap_err()
     };
     let foreign = PROFILE.replace("{port: east, ports: 80}", "{addresses: 10.0.0.9, ports: 80}");
     let why = refused(&foreign, APP, &[]);
-    assert!(why.contains("sessions http: objects of 1024 B are asked for"), "{why}");
+    assert!(why.contains("sessions http: objects of 1024 B are requested"), "{why}");
     let clear = PROFILE.replace("name: https", "name: s").replace(", tls: true", "");
     let why = refused(&clear, &APP.replace("http", "https"), &[]);
     assert!(why.contains("no entry under 'sessions' can carry 'https' (entries: raw, http, s)"), "{why}");
