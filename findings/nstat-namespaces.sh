@@ -13,7 +13,8 @@ trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 apt-get -qq -o APT::Sandbox::User=root download iproute2=6.1.0-3 || exit 2
 dpkg -x iproute2_*.deb .
-export PATH="$folder/sbin:$folder/bin:$PATH"
+# By relative paths, as the script covers /tmp in a mount namespace of its own.
+export PATH="sbin:bin:usr/bin:$PATH"
 ip -V && uname -r || exit 2
 cat > try.py <<'END'
 import ctypes
