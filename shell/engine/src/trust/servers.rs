@@ -6,7 +6,7 @@ use session::plan::{AppPlan, Delay, OpenRate, SessionPlan, Side};
 
 /// Share of its time that every worker must have had to spare.
 const SPARE_MIN: f64 = 0.25;
-/// Responses from which on there is something to tell.
+/// Least number of responses for a note.
 const RESPONSES_MIN: u64 = 100;
 /// Share of a response's time that passes before its first byte: of more, the rest depends on windows and the path.
 const FIRST_BYTE_MIN: f64 = 0.5;
