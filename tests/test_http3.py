@@ -318,7 +318,7 @@ def test_the_command(host):
     assert done.exit == 2 and "https://" in done.err, done
 
 
-def simulated(lab, seed, link, tls=None, **http):
+def simulated(lab, seed, link, tls=None, udp=None, **http):
     sizes = {"response": {"1KB": 3, "100KB": 1}}
     app = {"http": {"version": 3, "requests": 200, "streams_per_connection": 50, **sizes, **http}}
     entry = {
@@ -327,6 +327,7 @@ def simulated(lab, seed, link, tls=None, **http):
         "server": {"port": "east", "ports": 443},
         "app": app,
         "tls": tls or {},
+        "udp": udp or {},
         "open": "20/s",
         "count": 20,
         "verify": True,
@@ -346,6 +347,19 @@ def test_loss_costs_no_transfer_and_seeds_repeat(lab, link):
         assert one["client"]["http3"]["streams"] == 4_000, one
         assert (one["server"]["quic"]["packets_lost"] > 0) == bool(link), one
     first, again, other = (result["sessions"] for result in results)
+    assert first == again and first != other
+
+
+def test_marks_of_congestion_cost_no_transfer_and_seeds_repeat(lab):
+    """The same with marks of congestion on a tenth of the packets: both ends count them, and none is taken for a loss."""
+    link = {"delay": "1ms", "loss": "5%", "reorder": "2%", "reorder_by": "1ms", "mark": "10%"}
+    first, again, other = (simulated(lab, seed, link, udp={"ecn": True})["sessions"] for seed in (1, 1, 2))
+    for sessions in (first, again, other):
+        one = all_through(check(sessions["s"]), 20, 4_000)
+        for quic in (one["client"]["quic"], one["server"]["quic"]):
+            assert quic["ecn_ce"] > 0 and quic["ecn_sent"] > quic["ecn_ce"] and quic["ecn_failed"] == 0, quic
+            assert 0.09 < quic["ecn_ce"] / (quic["ecn_ce"] + quic["ecn_ect"]) < 0.11, quic
+        assert one["server"]["quic"]["packets_lost"] > 0 and one["server"]["quic"]["congestion_events"] > 0, one
     assert first == again and first != other
 
 

@@ -42,6 +42,10 @@ while True:
         key.fileobj.sendall(answer * got.count(b"\\r\\n\\r\\n"))
 """
 
+# One that takes 5 ms for each request.
+SLOW = STALLING.replace("        key.fileobj.sendall", "        time.sleep(0.005)\n        key.fileobj.sendall")
+LIMIT = re.compile(r"sessions http: the server, or the path to it, was the limit: 4 connections waited for responses while the tester had \d+% of its time to spare")
+
 
 def prepared(host):
     """Gives the tester's kernel addresses on its link, as any machine has them, and routes to what is elsewhere."""
@@ -165,6 +169,17 @@ def test_times_count_from_when_requests_were_due(host):
     assert any("from when" in note or "their request was due" in note for note in done.json["verdict"]["notes"]), done.json["verdict"]
     # What was due when time was up.
     assert one["unsent_requests"] <= 10
+
+
+def test_a_server_that_is_the_limit_is_named(host):
+    """One that answers 200 requests/s: clients that send as fast as they may wait for it. Those with a rate that it keeps do not."""
+    host.lab.start(PYTHON, "-c", SLOW, ns=host.host)
+    wait_until(lambda: host.host.run("ss", "-H", "-l", "-t", "-n", "sport = :80").strip(), "the server listens")
+    for flags, is_named in ((["-c", 4], True), (["-c", 4, "-r", 50], False)):
+        done = http(host, url(host, "/"), "-z", "1s", *flags, "--json", "-")
+        assert entry(done)["transactions"] >= 45, done
+        notes = done.json["verdict"]["notes"]
+        assert any(LIMIT.match(note) for note in notes) == is_named, notes
 
 
 def test_late_requests_are_simulated(lab):

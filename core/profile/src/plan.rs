@@ -910,6 +910,8 @@ pub struct LinkPlan {
     pub reorder_by: Nanos,
     /// Share of frames in which one bit after the headers is flipped.
     pub corrupt: f64,
+    /// Share of packets of an ECN-capable transport that get the mark of congestion.
+    pub mark: f64,
 }
 
 /// A model router.

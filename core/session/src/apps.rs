@@ -303,8 +303,7 @@ impl Apps {
     }
 
     /// Takes a session's turn away, if it waits for one from before the rate changed, and lets it request another: must be called
-    /// within the stack's `with`. One that is woken before that requests another itself, unless it waits to close: it closes
-    /// at its old turn.
+    /// within the stack's `with`. One that is woken before that requests another itself.
     pub fn ask_again(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         self.tell(now, flow, io, |app, _, ctx, flow| {
             if ctx.take_turn_away(flow) {

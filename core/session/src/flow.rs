@@ -358,8 +358,14 @@ pub(crate) struct Pacers {
 impl Pacers {
     /// The turn to send a request that a client has waited for, and does not any more.
     fn awaited(&mut self, number: u32, flow: &Flow, extras: &mut Extras) -> Option<Turn> {
-        let own = extras.find_mut(flow).and_then(|extra| extra.turn.take());
+        let own = extras.find_mut(flow).and_then(|extra| extra.turn.take_if(|turn| !turn.is_to_close()));
         self.requests.as_mut()?.awaited(number).or(own)
+    }
+
+    /// The turn to close that a client has waited for, and does not any more.
+    fn awaited_to_close(&mut self, number: u32, flow: &Flow, extras: &mut Extras) -> Option<Turn> {
+        let own = extras.find_mut(flow).and_then(|extra| extra.turn.take_if(|turn| turn.is_to_close()));
+        self.closes.as_mut()?.awaited(number).or(own)
     }
 
     /// A client does not need the turn that it waits for to send a request: another takes it if it has not come, or is sent `late`, unless the
@@ -576,18 +582,42 @@ impl Ctx<'_> {
                 return false;
             }
         }
-        if let Some(pacer) = &mut self.pacers.closes
-            && !stopping
-            && !flow.take(Flag::Turn)
+        if !stopping
+            && let Some(at) = self.turn_to_close(flow)
+            && at > self.now
         {
-            let at = pacer.next(self.now);
-            if at > self.now {
-                flow.set(Flag::Turn);
-                self.wake_at(flow, at);
-                return false;
-            }
+            flow.set(Flag::Turn);
+            self.await_turn_to_close(flow, at);
+            self.wake_at(flow, at);
+            return false;
         }
         true
+    }
+
+    /// When a client's turn to close comes: the one that it has waited for, unless the rate has changed since, or its next. If the
+    /// other end has closed meanwhile, the one that it has waited for is now. `None` if clients need none.
+    fn turn_to_close(&mut self, flow: &mut Flow) -> Option<Nanos> {
+        let own = match flow.take(Flag::Turn) {
+            true => self.pacers.awaited_to_close(self.number, flow, self.extras),
+            false => None,
+        };
+        let pacer = self.pacers.closes.as_mut()?;
+        let own = own.and_then(|turn| pacer.comes(turn));
+        match own {
+            Some(_) if flow.has(Flag::PeerClosed) => Some(self.now),
+            Some(at) => Some(at),
+            None => Some(pacer.next(self.now)),
+        }
+    }
+
+    /// Notes that a client waits for a turn to close that comes at `at`.
+    fn await_turn_to_close(&mut self, flow: &mut Flow, at: Nanos) {
+        let Some(pacer) = &mut self.pacers.closes else { return };
+        if self.common.quic || flow.extra().is_some() {
+            self.extras.of(flow).turn = Some(pacer.turn(at).to_close());
+        } else {
+            pacer.await_turn(self.number, at);
+        }
     }
 
     /// Whether a client may send its next request now; if not, it is woken when it may, or when its time is up.
@@ -687,6 +717,16 @@ impl Ctx<'_> {
     pub(crate) fn take_turn_away(&mut self, flow: &mut Flow) -> bool {
         if !flow.has(Flag::Turn) {
             return false;
+        }
+        if flow.has(Flag::Done)
+            && let Some(turn) = self.pacers.awaited_to_close(self.number, flow, self.extras)
+        {
+            let at = self.pacers.closes.as_ref().and_then(|pacer| pacer.comes(turn));
+            match at {
+                Some(at) => self.await_turn_to_close(flow, at),
+                None => flow.unset(Flag::Turn),
+            }
+            return at.is_none();
         }
         let Some(at) = self.take_own_turn(flow) else { return true };
         flow.set(Flag::Turn);

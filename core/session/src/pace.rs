@@ -62,6 +62,18 @@ pub(crate) struct Turn {
     at: Nanos,
     /// Changes of the rate before it was assigned.
     changes: u64,
+    /// Whether it is one to close.
+    closes: bool,
+}
+
+impl Turn {
+    pub(crate) fn to_close(self) -> Self {
+        Self { closes: true, ..self }
+    }
+
+    pub(crate) fn is_to_close(self) -> bool {
+        self.closes
+    }
 }
 
 /// Gives out every `workers`-th turn.
@@ -207,7 +219,7 @@ impl Pacer {
 
     /// A turn that comes at `at`, for a flow that notes elsewhere which one it waits for.
     pub(crate) fn turn(&self, at: Nanos) -> Turn {
-        Turn { at, changes: self.changes }
+        Turn { at, changes: self.changes, closes: false }
     }
 
     /// When a turn comes; `None` if it never does, because the rate has changed since it was assigned or was zero.

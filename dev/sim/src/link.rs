@@ -22,6 +22,8 @@ pub struct LinkModel {
     pub reorder_by: Nanos,
     /// Share of frames in which one bit after the headers is flipped, those that have such bits.
     pub corrupt: f64,
+    /// Share of packets of an ECN-capable transport that get the mark of congestion.
+    pub mark: f64,
 }
 
 impl LinkModel {
@@ -35,6 +37,7 @@ impl LinkModel {
             reorder: 0.0,
             reorder_by: Nanos::ZERO,
             corrupt: 0.0,
+            mark: 0.0,
         }
     }
 
@@ -110,6 +113,9 @@ impl Link {
         if self.dice.chance(self.model.corrupt) {
             self.corrupt(&mut flight.bytes);
         }
+        if self.dice.chance(self.model.mark) {
+            mark(&mut flight.bytes);
+        }
         if self.dice.chance(self.model.duplicate) {
             self.counts.duplicated += 1;
             let mut bytes = spare();
@@ -155,13 +161,48 @@ impl Link {
     }
 }
 
+/// Where a frame's packet begins: after Ethernet and VLAN tags.
+fn packet(frame: &[u8]) -> usize {
+    let mut ip = 14;
+    while matches!(frame.get(ip - 2..ip), Some([0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00])) {
+        ip += 4;
+    }
+    ip
+}
+
+/// Sets the mark of congestion of a packet whose transport reads it (RFC 3168 section 5). IPv4's checksum follows (RFC 1624).
+fn mark(frame: &mut [u8]) {
+    let ip = packet(frame);
+    let Some([kind @ .., first, second]) =
+        frame.get(ip - 2..ip + 2).map(|four| [four[0], four[1], four[2], four[3]])
+    else {
+        return;
+    };
+    let (shift, is_v4) = match kind {
+        [0x08, 0x00] => (0, true),
+        [0x86, 0xdd] => (4, false),
+        _ => return,
+    };
+    if (second >> shift) & 3 == 0 {
+        return;
+    }
+    let marked = second | 3 << shift;
+    if is_v4 {
+        let Some(sum) = frame.get_mut(ip + 10..ip + 12) else { return };
+        let words = [!u16::from_be_bytes([sum[0], sum[1]]), !u16::from_be_bytes([first, second])];
+        let all =
+            words.into_iter().map(u32::from).sum::<u32>() + u32::from(u16::from_be_bytes([first, marked]));
+        let folded = (all & 0xffff) + (all >> 16);
+        let folded = (folded & 0xffff) + (folded >> 16);
+        sum.copy_from_slice(&(!(folded as u16)).to_be_bytes());
+    }
+    frame[ip + 1] = marked;
+}
+
 /// Bytes of a frame's headers: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
 fn headers(frame: &[u8]) -> usize {
     let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
-    let mut ip = 14;
-    while matches!([byte(ip - 2), byte(ip - 1)], [0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]) {
-        ip += 4;
-    }
+    let ip = packet(frame);
     let (next, protocol) = match [byte(ip - 2), byte(ip - 1)] {
         [0x08, 0x00] => (ip + usize::from(byte(ip) & 15) * 4, byte(ip + 9)),
         [0x86, 0xdd] => (ip + 40, byte(ip + 6)),
@@ -181,6 +222,43 @@ mod tests {
     /// Ethernet, then `types` and bytes.
     fn frame(parts: &[&[u8]]) -> Vec<u8> {
         [&[2; 12][..]].iter().chain(parts).flat_map(|part| part.iter().copied()).collect()
+    }
+
+    /// Packets with ECT are marked, others are not; the checksum stays right.
+    #[test]
+    fn marks_are_set_where_they_are_read() {
+        let mut link = Link::new(LinkModel { mark: 1.0, ..LinkModel::perfect(1_000_000_000) }, 1);
+        let mut send = |bytes: &[u8]| {
+            let flight = Flight { arrives: Nanos::ZERO, number: 0, origin: 0, bytes: bytes.to_vec() };
+            link.send(Nanos::ZERO, flight, Vec::new);
+            link.arrived(Nanos::MAX).unwrap().bytes
+        };
+        let sum = |header: &[u8]| {
+            let all: u32 = header.chunks(2).map(|two| u32::from(u16::from_be_bytes([two[0], two[1]]))).sum();
+            (all & 0xffff) + (all >> 16)
+        };
+        for (tos, marked) in [(0, 0), (0xb8, 0xb8), (1, 3), (2, 3), (3, 3), (0xba, 0xbb)] {
+            let mut ip = [0x45, tos, 0, 20, 0xff, 0xfe, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let own = (!(sum(&ip) as u16)).to_be_bytes();
+            ip[10..12].copy_from_slice(&own);
+            for tags in [&[8, 0][..], &[0x81, 0, 0, 5, 8, 0]] {
+                let bytes = send(&frame(&[tags, &ip]));
+                let came = &bytes[12 + tags.len()..];
+                assert_eq!((came[1], sum(came)), (marked, 0xffff), "{tos:#x}");
+            }
+        }
+        for (class, marked) in [(0x00, 0x00), (0x10, 0x30), (0x20, 0x30), (0x8f, 0x8f), (0xaf, 0xbf)] {
+            let six = [&[0x60, class][..], &[0; 38]].concat();
+            assert_eq!(send(&frame(&[&[0x86, 0xdd], &six]))[15], marked);
+        }
+        for short in [
+            frame(&[&[8, 0]]),
+            frame(&[&[8, 6, 0x45, 2]]),
+            frame(&[&[0x86, 0xdd, 0x60]]),
+            frame(&[&[8, 0, 0x45, 2]]),
+        ] {
+            assert_eq!(send(&short), short);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod findings;
 mod holds;
 mod moves;
 mod pauses;
+mod servers;
 mod unsaid;
 
 pub(crate) use criteria::judge_criteria;
@@ -119,6 +120,7 @@ impl Evidence<'_> {
         self.judge_queues(&mut verdict);
         self.judge_sessions(&mut verdict);
         self.judge_session_frames(&mut verdict);
+        self.note_servers_limits(&mut verdict);
         self.judge_captures(&mut verdict);
         self.judge_marks(&mut verdict);
         self.judge_clearing(&mut verdict);

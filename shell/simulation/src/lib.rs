@@ -98,6 +98,7 @@ fn build(plan: &Plan, dut: Option<Dut>, cores: u16, tap: Option<Tap>) -> (Vec<Si
             reorder: link.reorder,
             reorder_by: link.reorder_by,
             corrupt: link.corrupt,
+            mark: link.mark,
         };
         (port.device.clone(), mac(index), model)
     });

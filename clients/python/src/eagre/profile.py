@@ -2976,6 +2976,10 @@ class Link(Written):
     """Share of frames in which one bit after the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
     Default: 0%.
     """
+    mark: str | None = None
+    """Share of the packets with ECT in their ECN field that get CE, the mark of congestion: of TCP and QUIC with 'ecn'.
+    Default: 0%.
+    """
 
 
 @dataclass(kw_only=True)

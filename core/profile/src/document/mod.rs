@@ -634,6 +634,8 @@ pub struct LinkDoc {
     pub reorder_by: Duration,
     /// Share of frames in which one bit after the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
     pub corrupt: Share,
+    /// Share of the packets with ECT in their ECN field that get CE, the mark of congestion: of TCP and QUIC with 'ecn'.
+    pub mark: Share,
 }
 
 impl Default for LinkDoc {
@@ -646,6 +648,7 @@ impl Default for LinkDoc {
             reorder: Share(0.0),
             reorder_by: Duration(Nanos::from_micros(10)),
             corrupt: Share(0.0),
+            mark: Share(0.0),
         }
     }
 }

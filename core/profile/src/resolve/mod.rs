@@ -244,6 +244,7 @@ fn sim(sim: &SimDoc) -> SimPlan {
             reorder: sim.link.reorder.0,
             reorder_by: sim.link.reorder_by.0,
             corrupt: sim.link.corrupt.0,
+            mark: sim.link.mark.0,
         },
         router: sim.router.as_ref().map(|router| RouterPlan {
             capacity: router.capacity.0,

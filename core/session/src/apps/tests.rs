@@ -528,6 +528,55 @@ fn a_turn_of_the_old_rate_is_not_used() {
     }
 }
 
+/// A session that waits to close does not close at a turn from before the rate changed, nor earlier than at its turn.
+#[test]
+fn a_turn_to_close_of_the_old_rate_is_not_used() {
+    for late in [false, true] {
+        let mut entry = plan(AppPlan::bulk(Side::Server, None));
+        let up = Some(Delay::Constant(Nanos::from_millis(10)));
+        entry.load = LoadPlan { close_rate: Some(Pps::new(1)), up, late, ..LoadPlan::at(OpenRate::Max) };
+        let mut apps = Apps::new(&[entry], 0, 1, |_| panic!("nothing is secured here"));
+        let at = Nanos::from_millis;
+        let mut flows = [0, 1, 2].map(|number| apps.start(at(0), CLIENT, number));
+        let mut tell = |apps: &mut Apps, number: usize, tell: &dyn Fn(&mut Apps, &mut Flow, &mut Io)| {
+            let mut io = Io::new(FlowId(number as u32), CLIENT);
+            tell(apps, &mut flows[number], &mut io);
+            (io.asked_to_close(), io.asked_to_wake())
+        };
+        for (number, turn) in [(0, 1_000), (1, 2_000), (2, 3_000)] {
+            tell(&mut apps, number, &|apps, flow, io| apps.opened(at(1), flow, io));
+            for now in [12, 20] {
+                let told = tell(&mut apps, number, &|apps, flow, io| apps.woke(at(now), flow, io));
+                assert_eq!(told, (false, Some(at(turn))), "{late}: at {now} ms");
+            }
+        }
+        apps.scale(0, at(500), Scale::new(1, 2));
+        let told = tell(&mut apps, 0, &|apps, flow, io| apps.woke(at(1_000), flow, io));
+        assert_eq!(told, (false, Some(at(1_500))), "{late}: the old turn is none");
+        let told = tell(&mut apps, 0, &|apps, flow, io| apps.ask_again(at(1_001), flow, io));
+        assert_eq!(told, (false, None), "{late}: it has another");
+        let told = tell(&mut apps, 1, &|apps, flow, io| apps.ask_again(at(1_001), flow, io));
+        assert_eq!(told, (false, Some(at(1_001))), "{late}");
+        let told = tell(&mut apps, 1, &|apps, flow, io| apps.woke(at(1_001), flow, io));
+        assert_eq!(told, (false, Some(at(3_500))), "{late}: no turn was lost, and none goes to two");
+        assert!(tell(&mut apps, 0, &|apps, flow, io| apps.woke(at(1_500), flow, io)).0, "{late}");
+        apps.scale(0, at(1_600), Scale::new(0, 1));
+        let told = tell(&mut apps, 2, &|apps, flow, io| apps.woke(at(3_000), flow, io));
+        assert!(!told.0 && told.1 > Some(MINUTE), "{late}: nobody closes while the rate is zero: {told:?}");
+        apps.scale(0, at(4_000), Scale::ONE);
+        for number in [1, 2] {
+            tell(&mut apps, number, &|apps, flow, io| apps.ask_again(at(4_000), flow, io));
+            tell(&mut apps, number, &|apps, flow, io| apps.woke(at(4_001), flow, io));
+        }
+        for (number, turn) in [(1, 4_950), (2, 5_950)] {
+            assert!(
+                tell(&mut apps, number, &|apps, flow, io| apps.woke(at(turn), flow, io)).0,
+                "{late}: {number}"
+            );
+        }
+    }
+}
+
 /// One that waits for a response meanwhile gets another turn, too.
 #[test]
 fn a_turn_is_requested_again_beside_a_response() {

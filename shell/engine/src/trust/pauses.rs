@@ -95,6 +95,11 @@ impl Evidence<'_> {
         self.kept().any(|kept| kept.lacks_time())
     }
 
+    /// Share of the time in which a worker wanted its core and others used it.
+    pub(super) fn without_core(&self, worker: usize) -> f64 {
+        self.kept().find(|kept| kept.worker == worker).map_or(0.0, |kept| kept.waited_share())
+    }
+
     /// Main disturbance of the tester; `None` if there was none.
     pub(super) fn disturbance(&self) -> Option<Disturbance> {
         let worst = |of: fn(&Kept) -> u64| self.kept().max_by_key(of).filter(|kept| of(kept) > 0);

@@ -88,6 +88,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         reorder: 0.0,
         reorder_by: Nanos::ZERO,
         corrupt: 0.0,
+        mark: 0.0,
     };
     Plan {
         seed: 7,
