@@ -14,7 +14,7 @@ TAKEN = re.compile(r"the clients are (\S+) on veth0")
 
 # An HTTP server on port 80 that answers everything at once, but stands still for 2 s, 5 s after its first request.
 STALLING = """
-import selectors, socket, time
+import selectors, socket, sys, time
 listener = socket.create_server(("0.0.0.0", 80), backlog=1024)
 chosen = selectors.DefaultSelector()
 chosen.register(listener, selectors.EVENT_READ)
@@ -37,7 +37,7 @@ while True:
             continue
         first = first or time.monotonic()
         if not stalled and time.monotonic() - first > 5:
-            time.sleep(2)
+            time.sleep(float(sys.argv[1]))
             stalled = True
         key.fileobj.sendall(answer * got.count(b"\\r\\n\\r\\n"))
 """
@@ -156,7 +156,7 @@ def test_a_rate_is_kept(host):
 def test_times_count_from_when_requests_were_due(host):
     """A server that stands still for 2 s in 10 s at 1,000 requests/s: a tenth of the requests are due meanwhile and wait 2 to 0 s,
     and those behind them until what waits is sent."""
-    host.lab.start(PYTHON, "-c", STALLING, ns=host.host)
+    host.lab.start(PYTHON, "-c", STALLING, 2, ns=host.host)
     wait_until(lambda: host.host.run("ss", "-H", "-l", "-t", "-n", "sport = :80").strip(), "the server listens")
     done = http(host, url(host, "/"), "-r", 1000, "-z", "10s", "-c", 20, "--json", "-")
     one = entry(done)
@@ -182,12 +182,31 @@ def test_a_server_that_is_the_limit_is_named(host):
         assert any(LIMIT.match(note) for note in notes) == is_named, notes
 
 
+@pytest.mark.unsteady("a busy machine answers late")
+def test_requests_that_still_wait_at_the_end_count(host):
+    """A server that stalls for the last 3 of 8 s at 1,000 requests/s: what is due meanwhile is not sent, and neither its times nor its
+    failures are left out."""
+    host.lab.start(PYTHON, "-c", STALLING, 60, ns=host.host)
+    wait_until(lambda: host.host.run("ss", "-H", "-l", "-t", "-n", "sport = :80").strip(), "the server listens")
+    done = http(host, url(host, "/"), "-r", 1000, "-z", "8s", "-c", 20, "--max-p99", "1s", "--json", "-")
+    assert done.exit == FAILED, str(done)
+    one = entry(done)
+    due, waiting = one["ttlb_due_ns"], one["unsent_requests"]
+    assert 7_900 <= one["requests"] + waiting <= 8_001 and abs(waiting / 3_000 - 1) < 0.05, one
+    assert abs(due["p99"] / 2.92e9 - 1) < 0.05 and one["ttlb_ns"]["p99"] < 0.1e9, one
+    assert due["samples"] == one["transactions"] + waiting and abs(one["failed_requests_ratio"] / 0.375 - 1) < 0.05, one
+    told = f"{waiting:,} of {one['requests'] + waiting:,} requests due not sent: no session was free"
+    assert told in done.json["achieved"]["summary"], done.json["achieved"]
+
+
 def test_late_requests_are_simulated(lab):
     """In virtual time the same seed gives the same times; late requests are later from when they were due."""
     runs = [lab.eagre("sim", REPO / "examples/late-requests.yaml", "--seed", 7, "--json", "-").ok() for _ in range(2)]
     one, again = (done.json["sessions"]["web"] for done in runs)
     assert one == again and one["unsent_requests"] >= 0
-    assert one["ttlb_due_ns"]["samples"] == one["transactions"] and 1_900 <= one["requests"] <= 2_000, one
+    # Those that wait at the end are few, or count as well.
+    waiting = one["unsent_requests"] if one["unsent_requests"] > 2 else 0
+    assert one["ttlb_due_ns"]["samples"] == one["transactions"] + waiting and 1_900 <= one["requests"] <= 2_000, one
     assert all(one["ttlb_due_ns"][figure] > one["ttlb_ns"][figure] for figure in ("mean", "p99", "max")), one
 
 
@@ -210,6 +229,33 @@ def test_requests_left_out_are_counted(lab):
     one = kept["sessions"]["web"]
     assert one["unsent_requests"] == 0 and 990 <= one["requests"] <= 1_000, one
     assert not any("left out" in note for note in kept["verdict"].get("notes", []))
+
+
+def test_most_requests_that_wait_fail_the_run(lab):
+    """Two sessions of 10 ms a request take a fifth of 1,000 requests/s; most others still wait when time is up."""
+    app = {"requests": "endless", "server": {"rules": [{"path": "/*", "delay": "10ms"}]}}
+    late = {"request_rate": "1000/s", "late_requests": "send"}
+    done = simulated(lab, app, concurrent=2, **late)
+    assert done.exit == FAILED, str(done)
+    one = done.json["sessions"]["web"]
+    waiting = one["unsent_requests"]
+    assert 790 <= waiting <= 850 and one["ttlb_due_ns"]["samples"] == one["transactions"] + waiting, one
+    assert one["failed_requests_ratio"] == pytest.approx(waiting / (one["requests"] + waiting)), one
+    assert done.json["achieved"]["summary"].startswith("Less than half succeeded: 2 of 2 sessions completed (100%); "), done.json["achieved"]
+    kept = simulated(lab, app, concurrent=20, **late).ok().json
+    assert kept["sessions"]["web"]["failed_requests_ratio"] == 0 and "due" not in kept["achieved"]["summary"], kept["achieved"]
+
+
+def test_sessions_that_concurrent_withholds_are_noted(lab):
+    """Two at a time of 100 ms each are 20 of 100 sessions/s; the profile asks for no more, and a note has the rest."""
+    app = {"requests": 1, "server": {"rules": [{"path": "/*", "delay": "100ms"}]}}
+    done = simulated(lab, app, open="100/s", concurrent=2).ok()
+    one = done.json["sessions"]["web"]
+    assert one["withheld"] > 70, one
+    told = f"sessions web: {one['withheld']} of {one['attempted'] + one['withheld']} sessions due were not opened, because as many as 'concurrent' allows"
+    assert any(note.startswith(told) for note in done.json["verdict"]["notes"]), done.json["verdict"]
+    enough = simulated(lab, app, open="100/s", concurrent=20).ok()
+    assert not any("concurrent" in note for note in enough.json["verdict"].get("notes", []))
 
 
 def test_the_first_line_has_what_sessions_do_not_show(lab):

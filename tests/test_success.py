@@ -228,6 +228,7 @@ def test_only_what_should_arrive_counts(router):
         ({"streams.a.loss_ratio": ">= 99%"}, 0),
         ({"streams.a.rx": "== 0"}, 0),
         ({"streams.a.lost": "> 1000"}, 1),
+        ({"streams.a.rx": "<= 100000"}, 1),
         ({"streams.a.loss_ratio": "<= 100%"}, 1),
         ({"streams.a.latency_ns.p99": "> 1s"}, 1),
     ],
@@ -239,6 +240,13 @@ def test_criteria_that_demand_loss_decide(router, criterion, exit_code):
     assert done.exit == exit_code or exit_code == 0 and done.was_only_disturbed(), str(done)
     demands = "lost" in str(criterion) or exit_code == 0
     assert done.json["achieved"]["packets"]["asked"] == (1000 if demands else 1500), done.json["achieved"]
+
+
+def test_the_first_line_has_loss_that_is_demanded(router):
+    """If nothing else is sent, the first line has what the device dropped, not that arrival is not measured."""
+    done = packets(router, blocked(router), criteria={"streams.a.loss_ratio": ">= 99%"})
+    assert done.exit == 0 or done.was_only_disturbed(), str(done)
+    assert first_line(done) == "0 of 500 packets received (0%); a criterion demands loss or failures"
 
 
 def blocked_too():

@@ -100,6 +100,15 @@ impl Histogram {
         self.total += 1;
     }
 
+    /// Counts a value `times` times in the bucket that [`Scale::index`] has for it.
+    ///
+    /// # Panics
+    /// If there is no such bucket.
+    pub fn record_many_at(&mut self, bucket: usize, times: u64) {
+        self.counts[bucket] += times;
+        self.total += times;
+    }
+
     /// Adds another histogram of the same scale.
     ///
     /// # Panics

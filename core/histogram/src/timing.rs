@@ -36,6 +36,18 @@ impl Timing {
         self.squares += u128::from(ns) * u128::from(ns);
     }
 
+    /// Counts the same one `times` times.
+    pub fn record_many(&mut self, ns: u64, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.histogram.record_many_at(SCALE.index(ns), times);
+        self.min = self.min.min(ns);
+        self.max = self.max.max(ns);
+        self.sum += u128::from(ns) * u128::from(times);
+        self.squares += u128::from(ns) * u128::from(ns) * u128::from(times);
+    }
+
     /// Number of samples.
     pub fn samples(&self) -> u64 {
         self.histogram.total()

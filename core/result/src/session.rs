@@ -87,7 +87,8 @@ part! {
         /// Requests that clients had left to send when servers closed their connections between responses. Absent if none.
         #[serde(skip_serializing_if = "Option::is_none")]
         unasked: Option<u64> = COUNT;
-        /// Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only.
+        /// Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the redirects
+        /// it follows count as one. With `late_requests: send` requests that still wait at the end count as failed. Clients only.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed_requests_ratio: Option<f64> = RATIO.clients();
         /// Complete responses received (clients) or sent (servers).
@@ -117,9 +118,11 @@ part! {
         #[serde(skip_serializing_if = "Option::is_none")]
         ttlb_ns: Option<LatencyResult> = PART.clients();
         /// Time from when a request was due to the first byte of its response. Clients whose requests are sent late only.
+        /// Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer.
         #[serde(skip_serializing_if = "Option::is_none")]
         ttfb_due_ns: Option<LatencyResult> = PART.clients();
         /// Time from when a request was due to the last byte of its response. Clients whose requests are sent late only.
+        /// Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer.
         #[serde(skip_serializing_if = "Option::is_none")]
         ttlb_due_ns: Option<LatencyResult> = PART.clients();
     }

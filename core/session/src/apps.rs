@@ -297,6 +297,16 @@ impl Apps {
         if pacer.keeps() { pacer.kept(now).min(left.unwrap_or(u64::MAX)) } else { pacer.expired(now) }
     }
 
+    /// Adds the requests that [`Apps::unsent_requests`] still wait at `now` to `counts`' times from when requests were due, with
+    /// the time they have waited so far, unless they are no more than one in a thousand.
+    pub fn count_waiting(&self, session: usize, now: Nanos, counts: &mut Counts) {
+        let Pacers { requests, left, .. } = &self.pacers[session];
+        for (ns, times) in requests.iter().flat_map(|pacer| pacer.waits(now, left.unwrap_or(u64::MAX))) {
+            counts.ttfb_due.record_many(ns, times);
+            counts.ttlb_due.record_many(ns, times);
+        }
+    }
+
     /// Whether a group's clients have sent all requests that their entry is to send.
     pub fn has_asked_all(&self, group: GroupId) -> bool {
         self.pacers[self.groups[usize::from(group.0)].key.session].left == Some(0)

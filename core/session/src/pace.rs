@@ -11,6 +11,10 @@ use std::sync::Arc;
 use units::{Nanos, Pps};
 
 const SCALE: u128 = 1_000_000_000_000_000;
+/// Kept turns whose waits are listed one by one: of more, neighbours share one.
+const WAITS_MAX: u64 = 1 << 16;
+/// Share of all turns, as a divisor, above which kept turns are more than what is due as time is up.
+const FEW: u64 = 1_000;
 
 /// When turns come.
 #[derive(Debug, Clone)]
@@ -90,6 +94,8 @@ pub(crate) struct Pacer {
     keeps: bool,
     /// Whether a turn has been requested. Earlier turns expire.
     begun: bool,
+    /// The first turn from then on.
+    first: u64,
     /// Assigned turns that could not be used, and their numbers.
     returned: BinaryHeap<Reverse<(Nanos, u64)>>,
     /// When the assigned turns come that flows wait for, by the flow's number; [`Nanos::MAX`] of flows that wait for none, or note it
@@ -121,6 +127,7 @@ impl Pacer {
             changes: 0,
             keeps: false,
             begun: false,
+            first: 0,
             returned: BinaryHeap::new(),
             awaited: Vec::new(),
             last: 0,
@@ -157,6 +164,28 @@ impl Pacer {
         }
         self.returned_until(now)
             + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
+    }
+
+    /// Durations, in nanoseconds, for which kept turns have waited at `now`, each with the number of turns it applies to; of `most` turns at
+    /// most. None if they are no more than one in [`FEW`] of all turns so far.
+    pub(crate) fn waits(&self, now: Nanos, most: u64) -> impl Iterator<Item = (u64, u64)> {
+        let due = self.first_at(self.warp.own(now)).saturating_sub(self.first) / self.workers;
+        let kept = self.kept(now).min(most);
+        let kept = if kept > due / FEW { kept } else { 0 };
+        let returned = self.returned_until(now).min(kept);
+        let others = kept - returned;
+        let parts = others.min(WAITS_MAX);
+        // Where the part `part` of the others begins.
+        let begin =
+            move |part: u64| (u128::from(part) * u128::from(others) / u128::from(parts.max(1))) as u64;
+        let of_part = move |part| {
+            let (from, to) = (begin(part), begin(part + 1));
+            let at = self.warp.when(self.turns.at(self.next + (from + to - 1) / 2 * self.workers));
+            (now.since(at).0, to - from)
+        };
+        let back = self.returned.iter().filter(move |Reverse((at, _))| *at <= now);
+        let back = back.map(move |Reverse((at, _))| (now.since(*at).0, 1)).take(returned as usize);
+        back.chain((0..parts).map(of_part))
     }
 
     /// Whether unused turns are kept.
@@ -289,6 +318,9 @@ impl Pacer {
             let passed = self.skip_to(self.warp.own(now));
             self.expired += if is_first { 0 } else { passed };
         }
+        if is_first {
+            self.first = self.next;
+        }
         let at = self.warp.when(self.turns.at(self.next));
         let at = if self.keeps { at } else { at.max(now) };
         if at == Nanos::MAX {
@@ -407,6 +439,37 @@ mod tests {
         // What was due before the rate changes is not made up for.
         pacer.scale(ms(2_000), Scale::new(1, 2));
         assert_eq!(pacer.kept(ms(2_000)), 0);
+    }
+
+    #[test]
+    fn kept_turns_have_waited_since_they_came() {
+        let ms = Nanos::from_millis;
+        let mut pacer = Pacer::new(Pps::new(10), 0, 2).keeping();
+        let [first, _] = [0; 2].map(|_| (pacer.next(ms(0)), pacer.last()));
+        let waits = |pacer: &Pacer, most| -> Vec<u64> {
+            pacer.waits(ms(1_050), most).flat_map(|(ns, n)| (0..n).map(move |_| ns / 1_000_000)).collect()
+        };
+        assert_eq!(waits(&pacer, 9), [650, 450, 250, 50], "every second one is another worker's");
+        assert_eq!(waits(&pacer, 2), [650, 450]);
+        pacer.give_back(first.0, first.1);
+        assert_eq!(waits(&pacer, 9), [1_050, 650, 450, 250, 50]);
+        assert_eq!(Pacer::new(Pps::new(10), 0, 1).waits(ms(1_050), 9).count(), 0, "nothing is kept");
+    }
+
+    #[test]
+    fn of_very_many_kept_turns_neighbours_share_a_wait() {
+        let mut pacer = Pacer::new(Pps::new(1_000_000), 0, 1).keeping();
+        pacer.next(Nanos(0));
+        let now = Nanos::from_secs(10);
+        let waits: Vec<(u64, u64)> = pacer.waits(now, u64::MAX).collect();
+        assert_eq!((waits.len() as u64, waits.iter().map(|(_, n)| n).sum()), (WAITS_MAX, pacer.kept(now)));
+        let mean = waits.iter().map(|(ns, n)| u128::from(ns * n)).sum::<u128>() / u128::from(pacer.kept(now));
+        assert!(mean.abs_diff(5_000_000_000) < 1_000_000, "{mean}");
+        // One in a thousand is what is due as time is up.
+        let mut keeping_up = Pacer::new(Pps::new(1_000), 0, 1).keeping();
+        keeping_up.next(Nanos(0));
+        while keeping_up.next(now) < Nanos::from_millis(9_989) {}
+        assert_eq!((keeping_up.kept(now), keeping_up.waits(now, u64::MAX).count()), (10, 0));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use session::plan::{AppPlan, HttpRequest};
 use std::fmt::Write as _;
 use units::{count, percent, quantity};
 
+/// After a share of load of which a criterion demands that it fails.
+const DEMANDED: &str = "; a criterion demands loss or failures";
 /// Names listed in a sentence.
 const NAMES_MAX: usize = 5;
 /// Share of its time from which on traffic lasted all of it.
@@ -24,15 +26,18 @@ const REASONS_MAX: usize = 3;
 
 /// Share of the load requested by `plan` that succeeded in its trial.
 pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult {
-    let demands_failure = |section: &str, name: &str| {
+    let demands_failure = |section: &str, name: &str, asked: u64| {
         let prefix = format!("{section}.{name}.");
         let of_row = |criterion: &&Criterion| criterion.path.starts_with(&prefix);
         plan.criteria.iter().filter(of_row).any(|criterion| {
-            demands_failure(&criterion.path[prefix.len()..], criterion.comparison, criterion.bound)
+            demands_failure(&criterion.path[prefix.len()..], criterion.comparison, criterion.bound, asked)
         })
     };
     let mut tally = Tally::default();
-    let entries = document.sessions.iter().filter(|(name, _)| !demands_failure("sessions", name));
+    let entries = document
+        .sessions
+        .iter()
+        .filter(|(name, entry)| !demands_failure("sessions", name, most_transactions(&entry.seen)));
     let mut unopened = 0;
     let each = entries.map(|(name, entry)| {
         unopened += entry.unopened.unwrap_or(0).max(0) as u64;
@@ -52,7 +57,8 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let mut whole: Vec<bool> = plan.ports.iter().map(|_| true).collect();
     for plan in &plan.streams {
         let received = document.streams.get(&plan.name).and_then(|stream| Some((stream.tx, stream.rx?)));
-        let counts = plan.to.is_some() && plan.is_counted() && !demands_failure("streams", &plan.name);
+        let sent = received.map_or(0, |(tx, _)| tx);
+        let counts = plan.to.is_some() && plan.is_counted() && !demands_failure("streams", &plan.name, sent);
         match received.filter(|_| counts) {
             Some((tx, rx)) => tally.add(&plan.name, tx, rx, 0, 0),
             None => whole[plan.from] = false,
@@ -64,7 +70,8 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     tally.part.asked += unsent;
     let mut packets = tally.part();
     let good = |part: &Option<AchievedPart>, worked: bool| part.as_ref().is_none_or(|p| is_enough(p, worked));
-    let success = good(&sessions, worked) && good(&packets, false);
+    let mut requests = Requests::of(plan, document, |name| rows.iter().any(|(row, _)| *row == name));
+    let success = good(&sessions, worked) && good(&packets, false) && requests.are_enough();
     // Success is about what was tried; what there was no time for is no failure of the device.
     let ended = Ended {
         sessions: unasked,
@@ -75,21 +82,26 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     add_to(&mut sessions, ended.sessions);
     add_to(&mut packets, ended.packets);
     let withheld = Withheld { sessions: unopened, packets: unsent, ended };
-    let mut requests = Requests::of(plan, document, |name| rows.iter().any(|(row, _)| *row == name));
     requests.by = ending_of_requests(plan, document, &withheld.ended.by);
     let told = (sessions.as_ref(), packets.as_ref());
     let summary = summary(document, &rows, told, &requests, &withheld, success);
     AchievedResult { success, summary, sessions, packets }
 }
 
-/// Whether a criterion passes only if packets are lost, or sessions fail.
-fn demands_failure(number: &str, comparison: Comparison, bound: f64) -> bool {
+/// The most that any count of success could be.
+fn most_transactions(side: &SideResult) -> u64 {
+    (side.attempted + side.open_at_clear.unwrap_or(0)).max(side.requests)
+}
+
+/// Whether a criterion passes only if some of `asked` packets are lost, or some sessions or requests fail.
+fn demands_failure(number: &str, comparison: Comparison, bound: f64, asked: u64) -> bool {
     let meaning = Meaning::of(number);
     let (is_success, is_failure) = (meaning == Some(Meaning::Success), meaning == Some(Meaning::Failure));
     match comparison {
         Comparison::Greater => is_failure && bound >= 0.0,
         Comparison::AtLeast => is_failure && bound > 0.0,
-        Comparison::Less | Comparison::AtMost => is_success,
+        Comparison::Less => is_success && bound <= asked as f64,
+        Comparison::AtMost => is_success && bound < asked as f64,
         Comparison::Equal => is_failure && bound > 0.0 || is_success && bound == 0.0,
     }
 }
@@ -118,9 +130,12 @@ impl Tally {
 
     /// `None` if nothing was requested.
     fn part(self) -> Option<AchievedPart> {
-        let ratio = self.part.succeeded as f64 / self.part.asked.max(1) as f64;
-        (self.part.asked > 0).then_some(AchievedPart { ratio, ..self.part })
+        (self.part.asked > 0).then(|| with_ratio(self.part))
     }
+}
+
+fn with_ratio(part: AchievedPart) -> AchievedPart {
+    AchievedPart { ratio: part.succeeded as f64 / part.asked.max(1) as f64, ..part }
 }
 
 /// Load requested from the tester but not offered.
@@ -213,6 +228,10 @@ struct Requests {
     /// Requested by number and not sent, and why.
     unsent: u64,
     by: String,
+    /// Of entries whose requests are sent late: due, with a response, and not sent.
+    due: u64,
+    in_time: u64,
+    waiting: u64,
 }
 
 /// Classes of status that count as errors.
@@ -234,9 +253,22 @@ impl Requests {
                     *sum += client.http.get(class).copied().unwrap_or(0);
                 }
             }
-            all.unsent += unsent_requests(entry, row);
+            let unsent = unsent_requests(entry, row);
+            all.unsent += unsent;
+            if entry.session.load.late || entry.session.request_log().is_some() {
+                let waiting = row.unsent_requests.unwrap_or(0).max(0) as u64;
+                all.due += row.seen.requests + waiting;
+                all.in_time += row.seen.transactions.min(row.seen.requests);
+                // All that were requested by number are counted.
+                all.waiting += if unsent > 0 { 0 } else { waiting };
+            }
         }
         all
+    }
+
+    /// Whether at least half of the requests that were due had a response.
+    fn are_enough(&self) -> bool {
+        2 * self.in_time >= self.due
     }
 }
 
@@ -324,6 +356,13 @@ fn summary(
         }
         if requests.unsent > 0 {
             clauses.push(format!("{} requests not sent: {}", count(requests.unsent), requests.by));
+        }
+        if requests.waiting > 0 {
+            clauses.push(format!(
+                "{} of {} requests due not sent: no session was free",
+                count(requests.waiting),
+                count(requests.due)
+            ));
         }
         for [moved, all] in &withheld.ended.bytes {
             let [moved, all] = [moved, all].map(|bytes| quantity(*bytes as f64, "B"));
@@ -419,12 +458,26 @@ fn dead(part: &AchievedPart, rows: usize, what: &str) -> String {
 /// Summary where no requested load can succeed.
 fn unmeasured(document: &ResultDocument) -> String {
     let sent: u64 = document.streams.values().map(|stream| stream.tx).sum();
-    let received: u64 = document.ports.values().map(|port| port.rx_packets).sum();
+    let seen = document.sessions.values().map(|entry| &entry.seen);
+    let [attempted, completed] = seen.fold([0, 0], |[attempted, completed], side| {
+        [attempted + side.attempted + side.open_at_clear.unwrap_or(0), completed + side.completed]
+    });
+    if document.streams.is_empty() && attempted > 0 {
+        let part = AchievedPart { asked: attempted, succeeded: completed, ..AchievedPart::default() };
+        return share(&with_ratio(part), "session", "completed") + DEMANDED;
+    }
     if document.streams.is_empty() {
+        let received: u64 = document.ports.values().map(|port| port.rx_packets).sum();
         return format!("{} packets received", count(received));
     }
     if sent == 0 {
         return "nothing was sent".to_owned();
+    }
+    let measured = document.streams.values().filter_map(|stream| Some((stream.tx, stream.rx?)));
+    let [due, arrived] = measured.fold([0, 0], |[due, arrived], (tx, rx)| [due + tx, arrived + rx]);
+    if due > 0 {
+        let part = AchievedPart { asked: due, succeeded: arrived, ..AchievedPart::default() };
+        return share(&with_ratio(part), "packet", "received") + DEMANDED;
     }
     let (several, their) = if sent == 1 { ("", "its") } else { ("s", "their") };
     format!("{} packet{several} sent; {their} arrival is not measured", count(sent))
@@ -459,12 +512,15 @@ mod tests {
             ("failed_ratio", Less, 0.001, false),
             ("rx", Equal, 0.0, true),
             ("rx", AtMost, 5.0, true),
+            ("rx", AtMost, 10.0, false),
+            ("rx", Less, 10.0, true),
+            ("completed", AtMost, 500.0, false),
             ("rx", Greater, 0.0, false),
             ("completed", AtLeast, 1.0, false),
             ("latency_ns.p99", Greater, 1.0, false),
         ] {
             assert_eq!(
-                demands_failure(number, comparison, bound),
+                demands_failure(number, comparison, bound, 10),
                 demands,
                 "{number} {comparison:?} {bound}"
             );

@@ -29,6 +29,7 @@ impl Evidence<'_> {
             let counts = self.sums.sessions(index, Side::Client);
             left_out(entry, &counts.app, counts.unsent_requests)
                 .into_iter()
+                .chain(withheld(entry, &counts.app, counts.withheld))
                 .chain(of_sessions(entry, &counts.app))
         });
         let streams = plan.streams.iter().enumerate();
@@ -153,6 +154,19 @@ fn left_out(plan: &SessionPlan, counts: &Counts, unsent: i64) -> Option<String> 
             count(unsent),
             count(due),
             if plan.load.late { "" } else { ", and with 'late_requests: send' they are sent late, with times from when they were due" }
+        )
+    })
+}
+
+/// A rate of sessions that was not kept, because as many as there may be were open when more were due.
+fn withheld(plan: &SessionPlan, counts: &Counts, withheld: u64) -> Option<String> {
+    let due = counts.attempted.saturating_add(withheld);
+    (withheld as f64 > due as f64 * LEFT_OUT_MIN).then(|| {
+        format!(
+            "sessions {}: {} of {} sessions due were not opened, because as many as 'concurrent' allows were open",
+            plan.name,
+            count(withheld),
+            count(due)
         )
     })
 }

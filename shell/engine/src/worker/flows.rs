@@ -34,6 +34,8 @@ pub(crate) struct Opening {
     pub(crate) hops: Vec<ServerHops>,
     /// Reported part of the load.
     told: Told,
+    /// Whether the times of requests that wait at the end are counted.
+    counted_waiting: bool,
 }
 
 /// Reported part of a load.
@@ -46,7 +48,7 @@ struct Told {
 
 impl Opening {
     pub(crate) fn new(entry: usize, clients: Clients, hops: Vec<ServerHops>) -> Self {
-        Self { entry, clients, hops, told: Told::default() }
+        Self { entry, clients, hops, told: Told::default(), counted_waiting: false }
     }
 }
 
@@ -504,11 +506,15 @@ impl Flows {
         for opening in &mut self.openings {
             let sum = &mut sessions[SessionCounts::index(opening.entry, Side::Client)];
             let at = self.at.min(Nanos(self.end.0.saturating_sub(1)));
+            let instant = self.epoch.saturating_add(at);
             let now = Told {
                 unopened: opening.clients.missed(at),
                 withheld: opening.clients.totals().withheld,
-                unsent_requests: self.apps.unsent_requests(opening.entry, self.epoch.saturating_add(at)),
+                unsent_requests: self.apps.unsent_requests(opening.entry, instant),
             };
+            if self.stage == Stage::Ended && !std::mem::replace(&mut opening.counted_waiting, true) {
+                self.apps.count_waiting(opening.entry, instant, &mut sum.app);
+            }
             let told = opening.told;
             sum.unopened += now.unopened as i64 - told.unopened as i64;
             sum.withheld += now.withheld - told.withheld;
