@@ -1,9 +1,9 @@
 //! Snapshots of a running trial as documents.
 
 use crate::message::Full;
-use crate::rows::RowsMessage;
 use crate::share::Share;
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
+use columns::RowsMessage;
 use engine::{NeighbourView, View};
 use result::LatencyResult;
 use std::sync::Arc;
