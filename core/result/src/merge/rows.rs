@@ -3,8 +3,7 @@
 use super::Shares;
 use crate::{Named, StreamResult};
 
-/// Rows of streams of the parts of a run, in any form. They are asked for in the order of the plan, by the place of a stream in it and its
-/// name.
+/// Rows of streams of the parts of a run, in any form: by the place of a stream in the plan, in ascending order, and its name.
 pub trait Rows {
     /// Whether no part has any.
     fn is_empty(&self) -> bool;
