@@ -117,7 +117,8 @@ impl Gaps {
         let from = self.bits + part * (RANKED / 8);
         let whole = ones(bytes.get(from..self.bits + row / 8).unwrap_or_default());
         // The bits of the last byte that are of rows before it.
-        let last = if row % 8 == 0 { 0 } else { bytes.get(self.bits + row / 8).copied().unwrap_or(0) };
+        let last =
+            if row.is_multiple_of(8) { 0 } else { bytes.get(self.bits + row / 8).copied().unwrap_or(0) };
         let last = (u32::from(last) & ((1 << (row % 8)) - 1)).count_ones();
         (rank + whole + last) as usize
     }

@@ -32,7 +32,7 @@ pub enum FromPart {
         /// Whether it was stopped before its end.
         stopped: bool,
     },
-    /// Live figures, and sums of all streams in them; those of single streams are apart: with a block behind the message.
+    /// Live figures, and sums of all streams in them. Figures of single streams are apart: with a block behind the message.
     Live(Box<Live>, Box<RawRow>, Box<FiguresMessage>),
     /// The last interval and the totals, with their rows of streams apart: with a block behind the message.
     Full(Box<Full>, Box<RowsMessage>),
