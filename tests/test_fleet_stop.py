@@ -17,6 +17,7 @@ LATE_NOTE = re.compile(r"^agent '(\w+)': the stop of [\d.]+ s took effect (\d+) 
 LATE_COMMANDS = {
     "down": re.compile(r"^agent '(\w+)': the command 'down' of [\d.]+ s took effect (\d+) ms later by its clock$"),
     "rate": re.compile(r"^agent '(\w+)': the rate change of [\d.]+ s took effect (\d+) ms later by its clock$"),
+    "removal": re.compile(r"^agent '(\w+)': the removal of streams of [\d.]+ s took effect (\d+) ms later by its clock$"),
 }
 # How late a machine is made, s, at least.
 LATE_S = 0.3
@@ -134,17 +135,12 @@ def test_two_machines_change_protocols_at_one_instant(lab):
     assert stopped(server, run)["interrupted"]
 
 
-def test_a_machine_that_gets_a_command_late_is_named(lab):
-    """Its engine stands still while a command to protocols and a change of rates come: notes have the machine, and by how much it was late."""
-    apart = Apart(lab)
-    server = apart.begin()
-    run, url, wait_for_both = virtual_routers(apart, server)
-    wait_for_both()
-    (engine,), replies = engines(apart.agents["a2"]), {}
-    requests = {"down": (url, {"action": "down"}), "rate": (f"/api/v1/runs/{run['id']}/rate", {"rate": "200pps"})}
+def asked_while_frozen(server, agent, requests):
+    """The replies to requests that are sent while the engine of an agent is frozen, by their names."""
+    (engine,), replies = engines(agent), {}
 
     def ask(name):
-        replies[name] = server.ask("POST", *requests[name])
+        replies[name] = server.ask(*requests[name])
 
     threads = [threading.Thread(target=ask, args=(name,)) for name in requests]
     os.kill(engine, signal.SIGSTOP)
@@ -154,9 +150,27 @@ def test_a_machine_that_gets_a_command_late_is_named(lab):
     finally:
         os.kill(engine, signal.SIGCONT)
     [thread.join(30) for thread in threads]
+    return replies
+
+
+def test_a_machine_that_gets_a_command_late_is_named(lab):
+    """Its engine is frozen while a command to protocols and a change of rates come, and again while the stream that it sends is removed:
+    notes have the machine, and by how much it was late."""
+    apart = Apart(lab)
+    server = apart.begin()
+    run, url, wait_for_both = virtual_routers(apart, server)
+    wait_for_both()
+    own = f"/api/v1/runs/{run['id']}"
+    down, rate = ("POST", url, {"action": "down"}), ("POST", f"{own}/rate", {"rate": "200pps"})
+    replies = asked_while_frozen(server, apart.agents["a2"], {"down": down, "rate": rate})
     assert replies["down"].json() == {"changed": 2} and replies["rate"].status == 200, replies
-    notes = stopped(server, run)["verdict"]["notes"]
+    removal = ("DELETE", f"{own}/streams", {"streams": ["west"]})
+    replies = asked_while_frozen(server, apart.agents["a2"], {"removal": removal})
+    assert replies["removal"].status == 200, replies
+    result = stopped(server, run)
+    notes, streams = result["verdict"]["notes"], result["streams"]
+    assert streams["west"]["removed_s"] > 0 and "removed_s" not in streams["east"], streams
     by = {name: {found[1]: int(found[2]) for note in notes if (found := pattern.match(note))} for name, pattern in LATE_COMMANDS.items()}
-    assert all(LATE_S * 1e3 < by[name]["a2"] < 5_000 for name in requests), (by, notes)
+    assert all(LATE_S * 1e3 < late["a2"] < 5_000 for late in by.values()), (by, notes)
     # The other machine was in time, unless something else kept it.
     assert all(late.get("a1", 0) < LATE_S * 1e3 for late in by.values()), notes

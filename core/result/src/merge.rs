@@ -54,17 +54,17 @@ pub fn interval_head<'a>(parts: impl Iterator<Item = &'a IntervalDocument> + Clo
 impl Shares {
     /// The totals of all parts.
     pub fn total(&self, parts: &[&TotalDocument], times: Option<&GroupTimes>) -> TotalDocument {
-        self.total_of(parts, &of_names(each(parts, |part| &part.streams)), times)
+        let streams = self.streams(&mut of_names(each(parts, |part| &part.streams)), true);
+        self.total_of(parts, streams, times)
     }
 
-    /// The same with rows of streams that are not in these documents.
+    /// The same with these rows of streams, which are not in the documents.
     pub fn total_of(
         &self,
         parts: &[&TotalDocument],
-        rows: &impl Rows,
+        streams: Named<StreamResult>,
         times: Option<&GroupTimes>,
     ) -> TotalDocument {
-        let streams = self.streams(rows, true);
         TotalDocument {
             // Refused in a run of several parts.
             cleared: None,
@@ -84,14 +84,15 @@ impl Shares {
         let there = parts.iter().map(|part| part.map(|part| &part.streams));
         let empty = Named::new();
         let rows: Vec<&Named<StreamResult>> = there.map(|rows| rows.unwrap_or(&empty)).collect();
-        self.interval_of(parts, &of_names(rows), times)
+        let streams = self.streams(&mut of_names(rows), false);
+        self.interval_of(parts, streams, times)
     }
 
-    /// The same with rows of streams that are not in these documents.
+    /// The same with these rows of streams, which are not in the documents.
     pub fn interval_of(
         &self,
         parts: &[Option<&IntervalDocument>],
-        rows: &impl Rows,
+        streams: Named<StreamResult>,
         times: Option<&GroupTimes>,
     ) -> IntervalDocument {
         let there: Vec<&IntervalDocument> = parts.iter().copied().flatten().collect();
@@ -106,7 +107,7 @@ impl Shares {
                 .collect(),
             late: late.map(|(name, _)| name.clone()).collect(),
             ports: self.ports(&each(&all, |part| &part.ports)),
-            streams: self.streams(rows, false),
+            streams,
             all_streams: (!sums.is_empty()).then(|| sum(&sums, None, None)),
             groups: self.groups(&each(&all, |part| &part.groups), None, times),
             sessions: self.sessions(&each(&all, |part| &part.sessions)),
@@ -122,7 +123,7 @@ impl Shares {
         agents: Vec<AgentResult>,
     ) -> ResultDocument {
         let first = parts.first().map(|part| (*part).clone()).unwrap_or_default();
-        let streams = self.streams(&of_names(each(parts, |part| &part.streams)), true);
+        let streams = self.streams(&mut of_names(each(parts, |part| &part.streams)), true);
         let named = || self.parts.iter().zip(parts);
         let failure = named().find_map(|(name, part)| Some(of(name, part.failure.as_ref()?)));
         let mut merged = ResultDocument {

@@ -9,9 +9,10 @@
 
 #![allow(clippy::print_stdout)]
 
-use agent::rows::{RowsMessage, Table, Tables};
+use agent::figures;
 use agent::{Columns, FromAgent, FromPart, Full, frame};
 use api::Live;
+use columns::{RowsMessage, Table, Tables};
 use engine::RawTimes;
 use result::merge::Shares;
 use result::{IntervalDocument, JitterResult, LatencyResult, Named, PortResult, SpreadResult, StreamResult};
@@ -121,13 +122,20 @@ impl Run {
         [read, merge, 0.0]
     }
 
-    /// Reading only: live figures are put together by their places, in a step that takes a part of it.
     fn live(&self) -> [f64; 3] {
-        let read = |bytes: &Vec<u8>| frame::read::<FromAgent>(&mut bytes.as_slice(), &mut Vec::new());
-        let (read, count) =
-            timed(|| self.messages.iter().map(read).filter(|read| matches!(read, Ok(Some(_)))).count());
-        assert_eq!(count, self.messages.len());
-        [read, 0.0, 0.0]
+        let mut buffer = Vec::new();
+        let (read, parts) = timed(|| {
+            let pairs = self.messages.iter().zip(&self.columns);
+            pairs.map(|(bytes, columns)| live(bytes, columns, &mut buffer)).collect::<Vec<Live>>()
+        });
+        let (merge, streams) = timed(|| {
+            let pairs = parts.iter().zip(&self.columns);
+            let parts: Vec<_> =
+                pairs.map(|(live, columns)| Some((&live.streams, &columns.streams[..]))).collect();
+            black_box(figures::streams(&self.shares, &parts))
+        });
+        assert!(streams.tx.len() == self.shares.streams.len() && streams.tx.iter().all(|tx| *tx > 0));
+        [read, merge, 0.0]
     }
 
     fn rows(&self) -> [f64; 3] {
@@ -141,12 +149,12 @@ impl Run {
                 .columns
                 .iter()
                 .zip(&parts)
-                .map(|(columns, (_, rows))| (columns, Some(&rows[which])))
+                .map(|(columns, (_, rows))| (&columns.streams[..], Some(&rows[which])))
                 .collect(),
         };
         let (merge, count) = timed(|| {
             let mut count = 0;
-            self.shares.each_stream(&tables(0), false, |_, row| count += u64::from(black_box(row).tx > 0));
+            tables(0).each(&self.shares, false, &mut |_, row| count += u64::from(black_box(row).tx > 0));
             count
         });
         assert_eq!(count, self.shares.streams.len() as u64);
@@ -161,8 +169,10 @@ impl Run {
             ];
             let intervals: Vec<_> = parts.iter().map(|(full, _)| Some(&full.interval)).collect();
             let totals: Vec<_> = parts.iter().map(|(full, _)| &full.total).collect();
-            black_box(self.shares.interval_of(&intervals, &tables(0), rest.as_ref()));
-            black_box(self.shares.total_of(&totals, &tables(1), total.as_ref()));
+            let rows = tables(0).streams(&self.shares, false);
+            black_box(self.shares.interval_of(&intervals, rows, rest.as_ref()));
+            let rows = tables(1).streams(&self.shares, true);
+            black_box(self.shares.total_of(&totals, rows, total.as_ref()));
         });
         [read, merge, document]
     }
@@ -176,6 +186,17 @@ fn snapshot(bytes: &[u8], columns: &Columns, buffer: &mut Vec<u8>) -> (Full, [Ta
     let FromPart::Full(full, mut rows) = *part else { panic!("another message") };
     rows.attach(block);
     (*full, rows.tables(columns.streams.len()).expect("rows of these streams"))
+}
+
+/// Live figures from their message.
+fn live(bytes: &[u8], columns: &Columns, buffer: &mut Vec<u8>) -> Live {
+    let mut bytes = bytes;
+    let (message, block) = frame::read_with(&mut bytes, buffer).expect("a message").expect("a message");
+    let FromAgent::Part(part) = message else { panic!("another message") };
+    let FromPart::Live(mut live, _, mut figures) = *part else { panic!("another message") };
+    figures.attach(block);
+    figures::attach(&mut live, &figures, columns.streams.len()).expect("figures of these streams");
+    *live
 }
 
 fn name(agent: usize, stream: usize) -> String {
@@ -300,7 +321,9 @@ fn message(agent: usize, own: impl Iterator<Item = (usize, usize)>, form: Form) 
                 live.latency_p99_ns.push(times.p99);
                 live.latency_max_ns.push(Some(times.max));
             }
-            FromPart::Live(Box::new(live), Box::default())
+            let (part, behind) = FromPart::live(Box::new(live), Box::default());
+            block = behind;
+            part
         }
     };
     let message = FromAgent::Part(Box::new(part));

@@ -15,6 +15,7 @@ mod live;
 use crate::child::Process;
 use crate::clocks::Comparison;
 use crate::control::{Control, Inbox, Request, Requests, Wanted, channel};
+use crate::figures;
 use crate::full::FullView;
 use crate::instant;
 use crate::joint::Joint;
@@ -23,11 +24,11 @@ use crate::lost::Lost;
 use crate::message::{Batch, Clock, End, Full, Order, Refusal, RunEnd, ToAgent};
 use crate::part::{FromPart, Peers, PortCard};
 use crate::process::{Attendant, Line, run_on};
-use crate::rows::{RowsMessage, Table, Tables};
 use crate::share::Columns;
 use crate::turns::{Turn, Turns};
 use ::clocks::Shortest;
 use api::Live;
+use columns::{FiguresMessage, RowsMessage, Table, Tables};
 use engine::{Command, CommandError, RawRow, RawTimes, Reply};
 use profile::Plan;
 use profile::plan::OnAgentLoss;
@@ -343,15 +344,31 @@ impl<'a> Group<'a> {
                     self.stop();
                 }
             }
-            FromPart::Live(live, raw) => {
-                part.live = Some((*live, *raw));
-                self.publish_live(attendant);
-            }
+            FromPart::Live(live, raw, figures) => self.take_live(index, *live, *raw, &figures, attendant),
             FromPart::Full(full, rows) => self.take_full(index, *full, *rows, attendant),
             FromPart::Interval(interval, raw) => {
                 part.intervals.push_back((*interval, *raw));
                 self.flush(false, attendant);
             }
+        }
+    }
+
+    /// Keeps a part's live figures, if they have some for each of its streams.
+    fn take_live(
+        &mut self,
+        index: usize,
+        mut live: Live,
+        raw: RawRow,
+        figures: &FiguresMessage,
+        attendant: &mut dyn Attendant,
+    ) {
+        let Some(part) = self.parts.get_mut(index) else { return };
+        match figures::attach(&mut live, figures, part.columns.streams.len()) {
+            Ok(()) => {
+                part.live = Some((live, raw));
+                self.publish_live(attendant);
+            }
+            Err(reason) => part.give_up_invalid(&reason),
         }
     }
 
@@ -363,10 +380,7 @@ impl<'a> Group<'a> {
                 part.full = Some(Arc::new(Snapshot { full, rows }));
                 self.publish_full(attendant);
             }
-            Err(reason) => {
-                let reason = format!("the engine's process sent an invalid snapshot: {reason}");
-                part.control.iter().for_each(|control| control.give_up(&reason));
-            }
+            Err(reason) => part.give_up_invalid(&reason),
         }
     }
 
@@ -752,6 +766,12 @@ impl<'a> Group<'a> {
 }
 
 impl Part {
+    /// Ends it because of a snapshot that can't be of its streams.
+    fn give_up_invalid(&self, reason: &str) {
+        let reason = format!("the engine's process sent an invalid snapshot: {reason}");
+        self.control.iter().for_each(|control| control.give_up(&reason));
+    }
+
     /// Its share of any interval after it was lost: `nothing`.
     fn nothing_more<'a>(&self, nothing: &'a IntervalDocument) -> Option<&'a IntervalDocument> {
         self.loss.is_some().then_some(nothing)
@@ -768,7 +788,8 @@ fn interval(shares: &Shares, parts: &[(Arc<Columns>, Arc<Snapshot>)]) -> Interva
     let fulls = || parts.iter().map(|(_, last)| &last.full);
     let intervals: Vec<Option<&IntervalDocument>> = fulls().map(|full| Some(&full.interval)).collect();
     let times = groups(fulls().filter_map(|full| full.raw.as_deref()).map(|(rest, _)| rest));
-    shares.interval_of(&intervals, &tables(parts, |last| &last.rows[0]), times.as_ref())
+    let streams = tables(parts, |last| &last.rows[0]).streams(shares, false);
+    shares.interval_of(&intervals, streams, times.as_ref())
 }
 
 /// The same since the start.
@@ -776,11 +797,12 @@ fn total(shares: &Shares, parts: &[(Arc<Columns>, Arc<Snapshot>)]) -> TotalDocum
     let fulls = || parts.iter().map(|(_, last)| &last.full);
     let totals: Vec<_> = fulls().map(|full| &full.total).collect();
     let times = groups(fulls().filter_map(|full| full.raw.as_deref()).map(|(_, total)| total));
-    shares.total_of(&totals, &tables(parts, |last| &last.rows[1]), times.as_ref())
+    let streams = tables(parts, |last| &last.rows[1]).streams(shares, true);
+    shares.total_of(&totals, streams, times.as_ref())
 }
 
 fn tables(parts: &[(Arc<Columns>, Arc<Snapshot>)], which: fn(&Snapshot) -> &Table) -> Tables<'_> {
-    Tables { parts: parts.iter().map(|(columns, last)| (&**columns, Some(which(last)))).collect() }
+    Tables { parts: parts.iter().map(|(columns, last)| (&columns.streams[..], Some(which(last)))).collect() }
 }
 
 /// Times of rows of groups whose streams arrive at several machines.

@@ -3,9 +3,9 @@
 //! Not here: whether the others continue (`group`), and which figures hold (`result::merge`).
 
 use crate::message::{Batch, Full};
-use crate::rows::{self, Table};
 use crate::share::Columns;
 use api::Live;
+use columns::Table;
 use engine::{RawRow, RawTimes};
 use profile::Plan;
 use result::{LossResult, Named, ResultDocument, StreamResult, TotalDocument, Verdict};
@@ -43,7 +43,7 @@ impl Loss {
     ) -> Self {
         let of_full = |snapshot: &Snapshot| {
             let Full { at_s, total, raw, .. } = &snapshot.full;
-            let streams = rows::named(&snapshot.rows[1], columns, streams);
+            let streams = named(&snapshot.rows[1], columns, streams);
             (*at_s, TotalDocument { streams, ..total.clone() }, raw.clone())
         };
         // Of many streams, only snapshots have rows.
@@ -132,6 +132,14 @@ impl Loss {
             sent_packets,
         }
     }
+}
+
+/// Rows with their names: of the streams that `columns` has, of all these.
+fn named<T>(table: &Table, columns: &Columns, streams: &Named<T>) -> Named<StreamResult> {
+    let row = |(index, row): (&u32, StreamResult)| {
+        streams.get_index(*index as usize).map(|(name, _)| (name.clone(), row))
+    };
+    columns.streams.iter().zip(table.rows()).filter_map(row).collect()
 }
 
 /// Sets the rates in the last live figures of a lost machine to zero.

@@ -22,7 +22,7 @@ use std::time::Duration;
 use units::{BitRate, Layer, Load, Nanos, Pps};
 
 /// Changes with every change of a message.
-const SEAM: u32 = 6;
+const SEAM: u32 = 7;
 
 /// Identity of an end. Both ends are one program in one version; another one is refused before it gets any data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,8 +7,8 @@ use crate::BEAT_EVERY;
 use crate::frame;
 use crate::message::{FromAgent, Full};
 use crate::part::FromPart;
-use crate::rows::RowsMessage;
 use api::Live;
+use columns::RowsMessage;
 use engine::RawRow;
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
@@ -143,11 +143,14 @@ fn write(shared: &Shared, mut socket: UnixStream) -> std::io::Result<()> {
         }
         // Readers are woken by live figures, and find the full ones there.
         if let Some(live) = live {
-            let message = match raw {
-                Some(raw) => FromAgent::Part(Box::new(FromPart::Live(live, raw))),
-                None => FromAgent::Live(live),
+            let (message, block) = match raw {
+                Some(raw) => {
+                    let (part, block) = FromPart::live(live, raw);
+                    (FromAgent::Part(Box::new(part)), block)
+                }
+                None => (FromAgent::Live(live), Vec::new()),
             };
-            frame::write(&mut socket, &message, &mut buffer)?;
+            frame::write_with(&mut socket, &message, &block, &mut buffer)?;
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A part of a run on several machines: messages of its start and its end, and facts about the others' ports.
 
+use crate::figures;
 use crate::message::Full;
-use crate::rows::RowsMessage;
 use api::Live;
+use columns::{FiguresMessage, RowsMessage};
 use engine::{PortFacts, RawRow, RawTimes};
 use profile::Plan;
 use result::IntervalDocument;
@@ -31,8 +32,8 @@ pub enum FromPart {
         /// Whether it was stopped before its end.
         stopped: bool,
     },
-    /// Live figures, and sums of all streams in them.
-    Live(Box<Live>, Box<RawRow>),
+    /// Live figures, and sums of all streams in them. Figures of single streams are apart: with a block behind the message.
+    Live(Box<Live>, Box<RawRow>, Box<FiguresMessage>),
     /// The last interval and the totals, with their rows of streams apart: with a block behind the message.
     Full(Box<Full>, Box<RowsMessage>),
     /// A whole interval for the store.
@@ -40,18 +41,24 @@ pub enum FromPart {
 }
 
 impl FromPart {
+    /// Live figures, and the bytes behind their message.
+    pub fn live(mut live: Box<Live>, raw: Box<RawRow>) -> (Self, Vec<u8>) {
+        let mut figures = figures::detach(&mut live);
+        let block = figures.detach();
+        (Self::Live(live, raw, Box::new(figures)), block)
+    }
+
     /// Takes the bytes that came behind the message.
     ///
     /// # Errors
     /// It has none.
     pub(crate) fn attach(&mut self, block: Vec<u8>) -> Result<(), String> {
         match self {
-            Self::Full(_, rows) => {
-                rows.attach(block);
-                Ok(())
-            }
-            _ => Err(no_owner(&block)),
+            Self::Full(_, rows) => rows.attach(block),
+            Self::Live(_, _, figures) => figures.attach(block),
+            _ => return Err(no_owner(&block)),
         }
+        Ok(())
     }
 }
 

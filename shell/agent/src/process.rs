@@ -262,7 +262,7 @@ impl Agent {
             FromAgent::Part(said) => {
                 match &*said {
                     FromPart::Opened(_) => self.is_open = true,
-                    FromPart::Live(live, _) => self.sends = !live.draining,
+                    FromPart::Live(live, ..) => self.sends = !live.draining,
                     _ => {}
                 }
                 attendant.part(*said);

@@ -311,10 +311,11 @@ impl TrialObserver for Watcher<'_> {
         self.outbox.send(FromAgent::Part(Box::new(FromPart::Sent { sent: sent.to_vec(), stopped })));
     }
 
+    fn wants_snapshot(&mut self, view: &View<'_>) -> bool {
+        self.publisher.is_due(view.stream_count(), view.at())
+    }
+
     fn snapshot(&mut self, view: &View<'_>) {
-        if !self.publisher.is_due(view) {
-            return;
-        }
         // It is read about as fast as it is written, and once more by whoever asks for it.
         let later = self.outbox.full_cost() * 3;
         let (live, full) = self.publisher.documents(view, !self.outbox.has_full(), later);

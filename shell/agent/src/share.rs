@@ -115,30 +115,10 @@ impl Columns {
     }
 }
 
-/// The place of a row of the plan among the rows of a machine.
-pub(crate) fn place(rows: &[u32], index: usize) -> Option<usize> {
-    let index = u32::try_from(index).ok()?;
-    // The streams of a machine are often one after the other.
-    let guess = index.checked_sub(*rows.first()?)? as usize;
-    if rows.get(guess) == Some(&index) {
-        return Some(guess);
-    }
-    rows.binary_search(&index).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_is_found_wherever_it_is() {
-        for rows in [&[][..], &[0], &[7], &[3, 4, 5], &[0, 2, 3, 9], &[5, 6, 8, 9, u32::MAX]] {
-            for index in (0..12).chain([u32::MAX as usize - 1, u32::MAX as usize, u32::MAX as usize + 1]) {
-                let expected = rows.iter().position(|row| *row as usize == index);
-                assert_eq!(place(rows, index), expected, "{index} of {rows:?}");
-            }
-        }
-    }
+    use columns::place;
 
     fn plan() -> Plan {
         let stream = |name: &str, from: &str, to: &str| {

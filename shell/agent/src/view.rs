@@ -1,9 +1,9 @@
 //! Snapshots of a running trial as documents.
 
 use crate::message::Full;
-use crate::rows::RowsMessage;
 use crate::share::Share;
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
+use columns::RowsMessage;
 use engine::{NeighbourView, View};
 use result::LatencyResult;
 use std::sync::Arc;
@@ -34,13 +34,14 @@ impl Publisher {
         Self { cores, share, next_full: Instant::now(), shown: 0 }
     }
 
-    /// Whether it is time for a snapshot. All machines of a run have the same times.
-    pub(crate) fn is_due(&mut self, view: &View<'_>) -> bool {
-        let every = every(view.stream_count());
+    /// Whether it is time for a snapshot of a run with this number of streams on all machines, `at` this time since traffic started.
+    /// All machines have the same times.
+    pub(crate) fn is_due(&mut self, streams: usize, at: Nanos) -> bool {
+        let every = every(streams);
         if self.share.is_none() || every == EVERY {
             return true;
         }
-        let number = number(view.at(), every);
+        let number = number(at, every);
         let is_new = number > self.shown;
         self.shown = number;
         is_new
@@ -196,6 +197,26 @@ mod tests {
         for (streams, tenths) in [(0, 1), (1, 1), (100_000, 1), (100_001, 2), (200_000, 2), (1_000_000, 10)] {
             assert_eq!(every(streams), Nanos(EVERY.0 * tenths), "{streams}");
         }
+    }
+
+    #[test]
+    fn each_snapshot_of_many_streams_is_due_once() {
+        let due = |share: Option<Arc<Share>>, streams: usize| {
+            let mut publisher = Publisher::new(Vec::new(), share);
+            // Snapshots come somewhat before or after their time.
+            let at = |n: u64| Nanos(EVERY.0 * n + n * 7_919_000 % 40_000_000 - 20_000_000);
+            (1..=30).filter(|n| publisher.is_due(streams, at(*n))).collect::<Vec<u64>>()
+        };
+        let all: Vec<u64> = (1..=30).collect();
+        let share = || Some(Arc::new(Share::default()));
+        assert_eq!(due(share(), 1_000_000), [10, 20, 30]);
+        assert_eq!(due(share(), 250_000), [3, 6, 9, 12, 15, 18, 21, 24, 27, 30]);
+        assert_eq!(due(share(), 100_000), all);
+        assert_eq!(due(None, 1_000_000), all, "the only machine of a run takes all");
+        // One that comes too late is taken at once, and the next one at its own time.
+        let mut late = Publisher::new(Vec::new(), share());
+        let taken = [25, 26, 29, 30, 31].map(|n| late.is_due(1_000_000, Nanos(EVERY.0 * n)));
+        assert_eq!(taken, [true, false, false, true, false]);
     }
 
     #[test]

@@ -27,6 +27,11 @@ pub trait TrialObserver {
     /// Traffic begins at `epoch`, on the workers' clock. Not called in real time, where it could not be called before.
     fn begins(&mut self, _epoch: Nanos) {}
 
+    /// Whether a snapshot is taken now. If not, the next one also has the interval until now.
+    fn wants_snapshot(&mut self, _view: &View<'_>) -> bool {
+        true
+    }
+
     /// A snapshot of the trial.
     fn snapshot(&mut self, view: &View<'_>);
 

@@ -2,9 +2,10 @@
 
 mod common;
 
-use common::{number, plan, run, run_attended, run_told, stream};
+use common::{number, plan, run, run_attended, run_seen, run_told, stream};
 use engine::{
-    Command, CommandError, Commands, Control, NewStreams, RateCommand, RemoveCommand, Reply, Speed, channel,
+    Command, CommandError, Commands, Control, NewStreams, RateCommand, RemoveCommand, Reply, Speed,
+    TrialObserver, View, channel,
 };
 use profile::Plan;
 use result::{Numbers, ResultDocument};
@@ -25,6 +26,44 @@ fn everything_sent_comes_back_and_is_believed() {
     assert_eq!(number(&document, "ports.east.rx_bytes"), sent * 64.0);
     assert!(is_believed(&document), "{:?}", document.verdict);
     assert!(document.self_latency_ns.is_some());
+}
+
+/// Wants each third snapshot.
+#[derive(Default)]
+struct Third {
+    asked: usize,
+    /// Packets of the intervals, and since the start.
+    sent: (u64, u64),
+    /// Ends and lengths of the intervals, s.
+    times: Vec<(f64, f64)>,
+}
+
+impl TrialObserver for Third {
+    fn interval(&self) -> Nanos {
+        Nanos::from_millis(10)
+    }
+
+    fn wants_snapshot(&mut self, _: &View<'_>) -> bool {
+        self.asked += 1;
+        self.asked.is_multiple_of(3)
+    }
+
+    fn snapshot(&mut self, view: &View<'_>) {
+        let interval = view.document();
+        self.sent = (self.sent.0 + interval.streams["s"].tx, view.total().streams["s"].tx);
+        self.times.push((interval.at_s, interval.interval_s));
+    }
+}
+
+#[test]
+fn a_snapshot_has_all_since_the_last_one_that_was_wanted() {
+    let mut seen = Third::default();
+    run_seen(plan(vec![stream("s", "10kpps")], "300ms"), &mut seen);
+    assert!(seen.times.len() >= 2 && seen.times.len() == seen.asked / 3, "{:?}", seen.times);
+    assert!(seen.sent.0 > 0 && seen.sent.0 == seen.sent.1, "{:?}", seen.sent);
+    for pair in seen.times.windows(2) {
+        assert!((pair[0].0 + pair[1].1 - pair[1].0).abs() < 1e-6, "{:?}", seen.times);
+    }
 }
 
 /// A result that is valid, but for what else the machine had to do.

@@ -2,22 +2,20 @@
 
 use super::Shares;
 use crate::{Named, StreamResult};
-use std::borrow::Cow;
 
-/// Rows of streams of the parts of a run, in any form.
+/// Rows of streams of the parts of a run, in any form: by the place of a stream in the plan, in ascending order, and its name.
 pub trait Rows {
     /// Whether no part has any.
     fn is_empty(&self) -> bool;
 
-    /// The row that a part has of a stream, by its place in the plan and its name.
-    fn row(&self, part: usize, stream: usize, name: &str) -> Option<Cow<'_, StreamResult>>;
+    /// Puts the row that a part has of a stream into an empty `row`; whether there is one.
+    fn row(&mut self, part: usize, stream: usize, name: &str, row: &mut StreamResult) -> bool;
+
+    /// The same of the part where the stream arrives, before [`Rows::sent`]: what that puts there may be left out.
+    fn arrived(&mut self, part: usize, stream: usize, name: &str, row: &mut StreamResult) -> bool;
 
     /// Puts what the part that sends a stream has of it into its `row`, by [`put_sent`]; whether the part has the stream.
-    fn sent(&self, part: usize, stream: usize, name: &str, row: &mut StreamResult) -> bool {
-        let sent = self.row(part, stream, name);
-        put_sent(row, sent.as_deref().unwrap_or(&StreamResult::default()));
-        sent.is_some()
-    }
+    fn sent(&mut self, part: usize, stream: usize, name: &str, row: &mut StreamResult) -> bool;
 
     /// The first part at which packets of a stream arrived.
     fn arrived_at(&self, stream: usize, name: &str) -> Option<usize>;
@@ -36,8 +34,19 @@ impl Rows for OfNames<'_> {
         self.0.iter().all(|rows| rows.is_empty())
     }
 
-    fn row(&self, part: usize, _: usize, name: &str) -> Option<Cow<'_, StreamResult>> {
-        self.0.get(part)?.get(name).map(Cow::Borrowed)
+    fn row(&mut self, part: usize, _: usize, name: &str, row: &mut StreamResult) -> bool {
+        let own = self.0.get(part).and_then(|rows| rows.get(name));
+        own.inspect(|own| row.clone_from(own)).is_some()
+    }
+
+    fn arrived(&mut self, part: usize, stream: usize, name: &str, row: &mut StreamResult) -> bool {
+        self.row(part, stream, name, row)
+    }
+
+    fn sent(&mut self, part: usize, _: usize, name: &str, row: &mut StreamResult) -> bool {
+        let own = self.0.get(part).and_then(|rows| rows.get(name));
+        put_sent(row, own.unwrap_or(&StreamResult::default()));
+        own.is_some()
     }
 
     fn arrived_at(&self, _: usize, name: &str) -> Option<usize> {
@@ -47,7 +56,7 @@ impl Rows for OfNames<'_> {
 
 impl Shares {
     /// Rows of all streams that parts have, by name.
-    pub(super) fn streams(&self, rows: &impl Rows, final_counts: bool) -> Named<StreamResult> {
+    pub fn streams(&self, rows: &mut impl Rows, final_counts: bool) -> Named<StreamResult> {
         if rows.is_empty() {
             return Named::new();
         }
@@ -61,22 +70,21 @@ impl Shares {
     /// The same one after the other, in the order of the plan.
     pub fn each_stream(
         &self,
-        rows: &impl Rows,
+        rows: &mut impl Rows,
         final_counts: bool,
         mut take: impl FnMut(&str, StreamResult),
     ) {
         for (index, (name, (from, to))) in self.streams.iter().enumerate() {
             // A stream to nowhere is received wherever it arrives.
             let to = to.or_else(|| rows.arrived_at(index, name)).unwrap_or(*from);
-            let arrived = rows.row(to, index, name).map(Cow::into_owned);
+            let mut row = StreamResult::default();
             if to == *from {
-                if let Some(row) = arrived {
+                if rows.row(to, index, name, &mut row) {
                     take(name, row);
                 }
                 continue;
             }
-            let has_arrived = arrived.is_some();
-            let mut row = arrived.unwrap_or_default();
+            let has_arrived = rows.arrived(to, index, name, &mut row);
             if rows.sent(*from, index, name, &mut row) || has_arrived {
                 count_lost(&mut row, final_counts);
                 take(name, row);

@@ -1,6 +1,7 @@
 //! Live figures of a run on several machines.
 
 use super::{Group, Part};
+use crate::figures;
 use api::{Latency, Live};
 use engine::RawRow;
 use result::LatencyResult;
@@ -45,22 +46,10 @@ impl Group<'_> {
             live.ports.tx_packets.push(count(|ports| &ports.tx_packets));
             live.ports.rx_packets.push(count(|ports| &ports.rx_packets));
         }
-        for (index, (from, to)) in self.shares.streams.values().enumerate() {
-            let (there, here) = (of(*from), of(to.unwrap_or(*from)));
-            let [sent, got] = [there, here].map(|end| end.map(|(live, _)| &live.streams));
-            let [from, to] = [there, here].map(|end| place(end.map(|(_, columns)| &columns.streams), index));
-            let option = |get: fn(&api::LiveStreams) -> &Vec<Option<u64>>| cell(got.map(get), to);
-            let tx = cell(sent.map(|streams| &streams.tx), from);
-            let rx = option(|streams| &streams.rx);
-            live.streams.tx_pps.push(cell(sent.map(|streams| &streams.tx_pps), from));
-            live.streams.rx_pps.push(cell(got.map(|streams| &streams.rx_pps), to));
-            live.streams.tx.push(tx);
-            live.streams.rx.push(rx);
-            live.streams.lost.push(rx.map(|rx| tx.saturating_sub(rx)));
-            live.streams.latency_p50_ns.push(option(|streams| &streams.latency_p50_ns));
-            live.streams.latency_p99_ns.push(option(|streams| &streams.latency_p99_ns));
-            live.streams.latency_max_ns.push(option(|streams| &streams.latency_max_ns));
-        }
+        let streams: Vec<_> = (0..self.parts.len())
+            .map(|index| of(index).map(|(live, columns)| (&live.streams, &columns.streams[..])))
+            .collect();
+        live.streams = figures::streams(&self.shares, &streams);
         for (index, (client, server)) in self.shares.sessions.values().enumerate() {
             let here = client.or(*server).and_then(of);
             let all = here.map(|(live, _)| &live.sessions);
@@ -80,7 +69,7 @@ impl Group<'_> {
 
 /// The place of a row of the plan in the columns of a part.
 fn place(rows: Option<&Vec<u32>>, index: usize) -> Option<usize> {
-    crate::share::place(rows?, index)
+    columns::place(rows?, index)
 }
 
 /// A figure; zero where there is none.

@@ -309,7 +309,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Publishes what came in since the last time.
+    /// Publishes what came in since the last time, if the observer wants it.
     pub(super) fn publish(
         &mut self,
         now: Nanos,
@@ -318,9 +318,11 @@ impl<'a> Collector<'a> {
         observer: &mut dyn TrialObserver,
     ) {
         let view = self.view(now, draining, emulation);
-        observer.snapshot(&view);
-        self.published = now;
-        self.current.clear();
+        if observer.wants_snapshot(&view) {
+            observer.snapshot(&view);
+            self.published = now;
+            self.current.clear();
+        }
         self.offer(now, (draining, false), emulation, observer);
     }
 

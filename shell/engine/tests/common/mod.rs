@@ -118,15 +118,26 @@ pub(crate) fn run(plan: Plan, workers: usize) -> ResultDocument {
 
 /// The same; `commands` are carried out meanwhile.
 pub(crate) fn run_told(plan: Plan, workers: usize, commands: &mut Commands) -> ResultDocument {
-    trial(plan, workers, false, commands)
+    trial(plan, workers, false, commands, &mut Blind)
+}
+
+/// The same with one worker, and without commands; `observer` sees it.
+pub(crate) fn run_seen(plan: Plan, observer: &mut dyn TrialObserver) -> ResultDocument {
+    trial(plan, 1, false, &mut Commands::none(), observer)
 }
 
 /// The same with one worker, attended by the sender of commands.
 pub(crate) fn run_attended(plan: Plan, commands: &mut Commands) -> ResultDocument {
-    trial(plan, 1, true, commands)
+    trial(plan, 1, true, commands, &mut Blind)
 }
 
-fn trial(plan: Plan, workers: usize, attended: bool, commands: &mut Commands) -> ResultDocument {
+fn trial(
+    plan: Plan,
+    workers: usize,
+    attended: bool,
+    commands: &mut Commands,
+    observer: &mut dyn TrialObserver,
+) -> ResultDocument {
     let request = PortRequest { queues: workers as u16, frame_len_max: 1518, confined: false };
     let ports = ring::pair(["ring:a", "ring:b"], request).unwrap().map(|p| Box::new(p) as Box<dyn Port>);
     let mut session = Session::load(plan, Rig::new(ports.into())).attended(attended);
@@ -134,7 +145,7 @@ fn trial(plan: Plan, workers: usize, attended: bool, commands: &mut Commands) ->
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
     let clock = TscClock::calibrate(Duration::from_millis(20));
     session
-        .run(&RunOptions { cores, histograms: true, spare: Vec::new() }, &clock, commands, &mut Blind)
+        .run(&RunOptions { cores, histograms: true, spare: Vec::new() }, &clock, commands, observer)
         .unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Starting and stopping: traffic, captures, links. Protocols of devices: `devices`.
 
-use super::{FlowClock, Otg, OtgSession, errors_of};
+use super::{FlowClock, Otg, OtgSession, apart, errors_of, snapshot};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::links::interface;
@@ -70,15 +70,17 @@ impl Otg {
         let active = session.traffic.clone().filter(|run| !run.job.has_ended());
         match (request["state"].as_str().unwrap_or_default(), active) {
             ("start", None) => self.start(session, translation, &meant, caller).await?,
-            ("start", Some(run)) if session.drains(translation, &run) => {
-                let _ = timeout(PATIENCE, run.job.ended()).await;
-                session.learn(&run);
-                self.start(session, translation, &meant, caller).await?;
-            }
             ("start", Some(run)) => {
-                let (over, others) = session.over(translation, &run, &meant)?;
-                self.change(session, translation, &run, &others, Transmit::Started).await?;
-                self.send_anew(session, translation, &run, &over).await?;
+                let now = snapshot(&run).await?;
+                if session.drains(translation, &now) {
+                    let _ = timeout(PATIENCE, run.job.ended()).await;
+                    session.learn(&run);
+                    self.start(session, translation, &meant, caller).await?;
+                } else {
+                    let (over, others) = session.over(translation, &now, &meant)?;
+                    self.change(session, translation, &run, &others, Transmit::Started).await?;
+                    self.send_anew(session, translation, &run, &over).await?;
+                }
             }
             ("resume", Some(run)) => {
                 self.change(session, translation, &run, &meant, Transmit::Started).await?;
@@ -398,13 +400,12 @@ impl OtgSession {
     fn over(
         &self,
         translation: &Translation,
-        run: &RunJob,
+        now: &Snapshot,
         meant: &[usize],
     ) -> Result<(Vec<usize>, Vec<usize>), Errors> {
-        let now = run.snapshot();
         let is_over = |flow: &usize| match self.asked[*flow] {
             Transmit::Stopped => self.clocks[*flow].used_s > 0.0 && translation.flows[*flow].has_end(),
-            _ => !self.sends(translation, &now, *flow),
+            _ => !self.sends(translation, now, *flow),
         };
         let (over, others): (Vec<usize>, Vec<usize>) = meant.iter().copied().partition(is_over);
         match over.iter().find(|flow| !translation.may_join(**flow)) {
@@ -418,9 +419,8 @@ impl OtgSession {
     }
 
     /// Whether a run only waits for its last packets.
-    fn drains(&self, translation: &Translation, run: &RunJob) -> bool {
-        let now = run.snapshot();
-        let is_over = |flow| self.asked[flow] != Transmit::Stopped && !self.sends(translation, &now, flow);
+    fn drains(&self, translation: &Translation, now: &Snapshot) -> bool {
+        let is_over = |flow| self.asked[flow] != Transmit::Stopped && !self.sends(translation, now, flow);
         !self.speaks() && (0..translation.flows.len()).all(is_over)
     }
 
@@ -476,11 +476,7 @@ fn count(path: &Path) -> Result<usize, Errors> {
 /// Packets in the files of a running capture.
 async fn packets(files: &[PathBuf]) -> Result<usize, Errors> {
     let files = files.to_vec();
-    let count = move || files.iter().map(|file| count(file)).sum();
-    let counted = tokio::task::spawn_blocking(count).await;
-    counted.unwrap_or_else(|_| {
-        Err(Errors::internal("internal error, please report it: the request's thread panicked"))
-    })
+    apart(move || files.iter().map(|file| count(file)).sum()).await
 }
 
 /// Streams of flows.

@@ -3,7 +3,7 @@
 //! They belong to the run that sends, which starts with them. It continues without traffic until protocols are stopped.
 
 use super::control::{end, objections};
-use super::{Otg, OtgSession, errors_of};
+use super::{Otg, OtgSession, errors_of, snapshot};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
@@ -41,7 +41,7 @@ impl Otg {
                     self.settle(session, caller).await?;
                     return Ok(Vec::new());
                 };
-                let now = run.snapshot();
+                let now = snapshot(&run).await?;
                 if (0..translation.flows.len()).any(|flow| session.sends(translation, &now, flow)) {
                     // Traffic goes on.
                     self.change_all(&run, translation, false).await?;

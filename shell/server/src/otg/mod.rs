@@ -20,7 +20,7 @@ use crate::jobs::lock;
 use crate::port_key::PortKey;
 use crate::runs::RunJob;
 use crate::service::Service;
-use api::{Neighbour, NewLease};
+use api::{Neighbour, NewLease, Snapshot};
 use otg::{ControlEvent, ErrorKind, Errors, Translation, Transmit};
 use result::ProtocolStates;
 use serde_json::{Value, json};
@@ -357,6 +357,21 @@ impl OtgSession {
     fn translation(&self) -> Result<Arc<Translation>, Errors> {
         self.translation.clone().ok_or_else(|| Errors::invalid("no configuration: set one first"))
     }
+}
+
+/// Runs work that may take long, beside the threads of requests.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Errors> + Send + 'static,
+) -> Result<T, Errors> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+        Err(Errors::internal("internal error, please report it: the request's thread panicked"))
+    })
+}
+
+/// Everything that is known of a run: its rows of streams are made for it.
+async fn snapshot(run: &Arc<RunJob>) -> Result<Snapshot, Errors> {
+    let run = run.clone();
+    apart(move || Ok(run.snapshot())).await
 }
 
 /// The service's refusal, in the model's terms.

@@ -1,6 +1,6 @@
 //! Figures of ports and flows: metrics and captures.
 
-use super::{Otg, OtgSession};
+use super::{Otg, OtgSession, apart, snapshot};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use dpdk::PortId;
@@ -29,7 +29,10 @@ impl Otg {
         let protocols = self.protocol_states(session, false).await?;
         let run = session.traffic.as_ref().or(session.listening.as_ref());
         let active = run.is_some_and(|run| !run.job.has_ended());
-        let snapshot = run.map(|run| run.snapshot());
+        let snapshot = match run {
+            Some(run) => Some(snapshot(run).await?),
+            None => None,
+        };
         let links = os::link::list().unwrap_or_default();
         let ports: Vec<PortState> = translation
             .ports
@@ -161,10 +164,7 @@ impl Otg {
             let files: Vec<Vec<u8>> = files.into_iter().filter(|bytes| !bytes.is_empty()).collect();
             otg::capture(&files, &plan, skip)
         };
-        let done = tokio::task::spawn_blocking(read).await;
-        done.unwrap_or_else(|_| {
-            Err(Errors::internal("internal error, please report it: the request's thread panicked"))
-        })
+        apart(read).await
     }
 }
 

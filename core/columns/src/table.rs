@@ -1,21 +1,10 @@
-//! Rows of streams as columns of numbers: the form in which a machine of a run sends them, and in which they are kept until a client
-//! reads one.
-//!
-//! The rows are in the order of [`Columns`](crate::share::Columns), which is the plan's: they have neither names nor numbers, so a machine
-//! can't have rows of another's streams. A column is a byte with its kind; unless no row has it, the smallest value, a bit for each row if
-//! only some have it, and of each row the difference to the smallest value, all in as many bytes as the largest needs. So any row is
-//! found at once, and nothing needs to be unpacked. Rare parts that are no numbers, such as arrivals by port, are in a list beside.
-//!
-//! Invariants: a row that is read equals, bit by bit, the one that was written. Lengths are checked when a block arrives; after that
-//! every place in it is there.
+//! Rows as columns: a table of them, and one that is read.
 
-use crate::share::{Columns, place};
-use result::merge;
-use result::{
-    JitterResult, LatencyResult, Named, PacingResult, SpreadResult, StreamResult, UndisturbedResult,
-};
+use crate::column::{self, AT_ONCE, Column};
+use result::{JitterResult, LatencyResult, PacingResult, SpreadResult, StreamResult, UndisturbedResult};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Columns of parts of a row.
@@ -26,15 +15,12 @@ const OF_UNDISTURBED: usize = 1 + OF_LATENCY + OF_JITTER + OF_SPREAD;
 const OF_PACING: usize = 5;
 /// Columns of a table: 21 are in no part.
 const COLUMNS: usize = 21 + OF_LATENCY + OF_JITTER + OF_SPREAD + OF_UNDISTURBED + OF_PACING;
+/// Columns that the sender of a stream knows, which are the first.
+const SENT: usize = 6 + OF_PACING;
+/// The column of `rx`.
+const RX: usize = SENT + 2;
 /// Values of `integrity`, by number.
 const INTEGRITY: [&str; 2] = ["signature", "full"];
-
-/// Kind of a column: no row has it.
-const ABSENT: u8 = 0x20;
-/// Only some rows have it.
-const HAS_GAPS: u8 = 0x10;
-/// Bytes of a difference.
-const WIDTH: u8 = 0x0f;
 
 /// Rows of a snapshot, as a message has them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -55,18 +41,6 @@ pub struct Table {
     rows: usize,
     columns: Vec<Column>,
     rest: Vec<(u32, StreamResult)>,
-}
-
-/// A column in a block.
-#[derive(Debug, Clone, Copy, Default)]
-struct Column {
-    /// Bytes of a difference; none if no row has it.
-    width: Option<u8>,
-    base: u64,
-    /// Where the bits are that state which rows have it, if not all.
-    bits: Option<usize>,
-    /// Where the differences are.
-    at: usize,
 }
 
 /// Goes through the numbers of a row, always in the same order.
@@ -109,12 +83,14 @@ trait Visit {
 }
 
 /// All numbers of a row that are columns.
+#[inline(always)]
 fn visit<V: Visit>(row: &mut StreamResult, of: &mut V) {
     visit_sent(row, of);
     visit_arrived(row, of);
 }
 
-/// Those that the sender of a stream knows.
+/// Numbers of the sender of a stream.
+#[inline(always)]
 fn visit_sent<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.maybe_float(&mut row.requested_pps);
     of.maybe_float(&mut row.added_s);
@@ -126,6 +102,7 @@ fn visit_sent<V: Visit>(row: &mut StreamResult, of: &mut V) {
 }
 
 /// All others.
+#[inline(always)]
 fn visit_arrived<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.maybe(&mut row.tx_before_clear);
     of.maybe(&mut row.rx_before_clear);
@@ -148,11 +125,9 @@ fn visit_arrived<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.maybe(&mut row.last_arrival_ns);
 }
 
-/// The column of `rx`.
-const RX: usize = 8 + OF_PACING;
-
 // A field that is added to a part does not compile until it has a column.
 
+#[inline(always)]
 fn latency<V: Visit>(times: &mut LatencyResult, of: &mut V) {
     let LatencyResult { min, mean, stddev, p50, p90, p95, p99, p99_9, p99_99, max, samples } = times;
     of.count(min);
@@ -168,6 +143,7 @@ fn latency<V: Visit>(times: &mut LatencyResult, of: &mut V) {
     of.count(samples);
 }
 
+#[inline(always)]
 fn jitter<V: Visit>(times: &mut JitterResult, of: &mut V) {
     let JitterResult { rfc4689_mean, rfc4689_max, rfc3550 } = times;
     of.float(rfc4689_mean);
@@ -175,6 +151,7 @@ fn jitter<V: Visit>(times: &mut JitterResult, of: &mut V) {
     of.maybe_float(rfc3550);
 }
 
+#[inline(always)]
 fn spread<V: Visit>(times: &mut SpreadResult, of: &mut V) {
     let SpreadResult { min, mean, stddev, max } = times;
     of.count(min);
@@ -183,6 +160,7 @@ fn spread<V: Visit>(times: &mut SpreadResult, of: &mut V) {
     of.count(max);
 }
 
+#[inline(always)]
 fn undisturbed<V: Visit>(times: &mut UndisturbedResult, of: &mut V) {
     let UndisturbedResult { ratio, latency_ns, jitter_ns, interarrival_ns } = times;
     of.float(ratio);
@@ -191,6 +169,7 @@ fn undisturbed<V: Visit>(times: &mut UndisturbedResult, of: &mut V) {
     of.part(interarrival_ns, OF_SPREAD, spread);
 }
 
+#[inline(always)]
 fn pacing<V: Visit>(times: &mut PacingResult, of: &mut V) {
     let PacingResult { error_p50, error_p99, error_p99_9, back_to_back_ratio, late_max } = times;
     of.count(error_p50);
@@ -237,36 +216,10 @@ fn write(rows: impl Iterator<Item = StreamResult>, block: &mut Vec<u8>) -> (u32,
             rest.push((place, row));
         }
     }
-    for column in &writer.columns {
-        write_column(column, block);
+    for cells in &writer.columns {
+        column::write(cells, block);
     }
     (count, rest)
-}
-
-fn write_column(cells: &[Option<u64>], block: &mut Vec<u8>) {
-    let values = || cells.iter().flatten().copied();
-    let Some(base) = values().min() else { return block.push(ABSENT) };
-    let largest = values().max().unwrap_or(base) - base;
-    let width = match largest {
-        0 => 0,
-        1..=0xff => 1,
-        0x100..=0xffff => 2,
-        0x1_0000..=0xffff_ffff => 4,
-        _ => 8,
-    };
-    let has_gaps = cells.contains(&None);
-    block.push(width | if has_gaps { HAS_GAPS } else { 0 });
-    block.extend(base.to_le_bytes());
-    if has_gaps {
-        let byte = |eight: &[Option<u64>]| {
-            eight.iter().zip(0..).fold(0u8, |bits, (cell, n)| bits | u8::from(cell.is_some()) << n)
-        };
-        block.extend(cells.chunks(8).map(byte));
-    }
-    for cell in cells {
-        let difference = cell.unwrap_or(base) - base;
-        block.extend_from_slice(&difference.to_le_bytes()[..usize::from(width)]);
-    }
 }
 
 impl RowsMessage {
@@ -326,7 +279,8 @@ impl Table {
         rows: usize,
         rest: Vec<(u32, StreamResult)>,
     ) -> Result<Self, String> {
-        let columns: Result<Vec<Column>, String> = (0..COLUMNS).map(|_| column(bytes, at, rows)).collect();
+        let columns: Result<Vec<Column>, String> =
+            (0..COLUMNS).map(|_| column::column(bytes, at, rows)).collect();
         let is_ascending = rest.is_sorted_by(|one, other| one.0 < other.0);
         if !is_ascending || rest.last().is_some_and(|(place, _)| *place as usize >= rows) {
             return Err(format!("it names rows beyond its {rows} streams, or one twice"));
@@ -339,24 +293,13 @@ impl Table {
         self.rows == 0
     }
 
-    /// A row.
-    pub fn row(&self, place: usize) -> Option<StreamResult> {
-        if place >= self.rows {
-            return None;
-        }
-        let mut row = self.rest(place).cloned().unwrap_or_default();
-        visit(&mut row, &mut Reader { table: self, place, next: 0 });
-        Some(row)
-    }
-
-    /// Puts what the sender of a stream knows into its row, and only reads that; whether the stream is here.
-    fn sent(&self, place: usize, row: &mut StreamResult) -> bool {
-        if place >= self.rows {
-            return false;
-        }
-        row.replay = self.rest(place).and_then(|rest| rest.replay.clone());
-        visit_sent(row, &mut Reader { table: self, place, next: 0 });
-        true
+    /// All rows.
+    pub fn rows(&self) -> impl Iterator<Item = StreamResult> {
+        let mut window = Window::default();
+        (0..self.rows).filter_map(move |place| {
+            let mut row = StreamResult::default();
+            window.row(0, self, place, &mut row).then_some(row)
+        })
     }
 
     /// Parts of a row beside the columns.
@@ -365,83 +308,132 @@ impl Table {
         rest.ok().and_then(|index| self.rest.get(index)).map(|(_, rest)| rest)
     }
 
-    /// All rows.
-    pub fn rows(&self) -> impl Iterator<Item = StreamResult> {
-        (0..self.rows).filter_map(|place| self.row(place))
-    }
-
     /// Whether packets of a row's stream arrived.
-    fn has_arrived(&self, place: usize) -> bool {
-        place < self.rows && self.cell(RX, place).unwrap_or(0) > 0
+    pub(crate) fn has_arrived(&self, place: usize) -> bool {
+        let rx = self.columns.get(RX).filter(|_| place < self.rows);
+        rx.and_then(|rx| rx.cell(&self.bytes, place)).unwrap_or(0) > 0
     }
+}
 
-    /// Whether the row has this column.
-    #[inline(always)]
-    fn has(&self, column: usize, place: usize) -> bool {
-        let Some(column) = self.columns.get(column) else { return false };
-        let is_set =
-            |at: usize| self.bytes.get(at + place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
-        column.width.is_some() && column.bits.is_none_or(is_set)
+/// A column of the rows of a window.
+#[derive(Clone, Copy, Default)]
+struct Cells {
+    values: [u64; AT_ONCE],
+    /// A bit for each row that has a value.
+    has: u32,
+}
+
+/// Some rows of a table, one after the other, of which columns were read. Rows of many tables in any order are read one by one, and of
+/// one table in its order many at once.
+pub(crate) struct Window {
+    /// The number of the table; none before the first.
+    table: Option<usize>,
+    rows: Range<usize>,
+    /// Which columns were read.
+    columns: Range<usize>,
+    cells: Box<[Cells; COLUMNS]>,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self { table: None, rows: 0..0, columns: 0..0, cells: Box::new([Cells::default(); COLUMNS]) }
     }
+}
 
-    #[inline(always)]
-    fn cell(&self, column: usize, place: usize) -> Option<u64> {
-        if !self.has(column, place) {
-            return None;
+impl Window {
+    /// Reads a row of the table of this number into `row`, which is empty; whether it is there.
+    pub(crate) fn row(&mut self, number: usize, table: &Table, place: usize, row: &mut StreamResult) -> bool {
+        let Some(mut reader) = self.reader(number, table, place, 0..COLUMNS) else { return false };
+        if let Some(rest) = table.rest(place) {
+            row.clone_from(rest);
         }
-        let column = self.columns.get(column)?;
-        let bytes = self.bytes.get(column.at..)?;
-        let difference = match column.width? {
-            0 => 0,
-            1 => u64::from(*bytes.get(place)?),
-            2 => u64::from(u16::from_le_bytes(number(bytes, place)?)),
-            4 => u64::from(u32::from_le_bytes(number(bytes, place)?)),
-            _ => u64::from_le_bytes(number(bytes, place)?),
-        };
-        Some(column.base.wrapping_add(difference))
+        visit(row, &mut reader);
+        true
     }
-}
 
-/// The bytes of a number in a row of equal lengths.
-#[inline(always)]
-fn number<const N: usize>(bytes: &[u8], place: usize) -> Option<[u8; N]> {
-    bytes.get(place * N..)?.first_chunk().copied()
-}
+    /// The same without what the sender of the stream knows.
+    pub(crate) fn arrived(
+        &mut self,
+        number: usize,
+        table: &Table,
+        place: usize,
+        row: &mut StreamResult,
+    ) -> bool {
+        let Some(mut reader) = self.reader(number, table, place, SENT..COLUMNS) else { return false };
+        if let Some(rest) = table.rest(place) {
+            row.clone_from(rest);
+        }
+        visit_arrived(row, &mut reader);
+        true
+    }
 
-/// Reads where a column of this number of rows is, and steps over it.
-fn column(bytes: &[u8], at: &mut usize, rows: usize) -> Result<Column, String> {
-    let short = || format!("its rows of {rows} streams end too soon, after {} bytes", bytes.len());
-    let mut take = |length: Option<usize>| {
-        let from = *at;
-        let end = length.and_then(|length| from.checked_add(length)).filter(|end| *end <= bytes.len());
-        *at = end.ok_or_else(short)?;
-        Ok::<_, String>(from)
-    };
-    let kind = bytes.get(take(Some(1))?).copied().unwrap_or(ABSENT);
-    if kind == ABSENT {
-        return Ok(Column::default());
+    /// Puts what the sender of a stream knows into its row, and only reads that; whether the stream is here.
+    pub(crate) fn sent(
+        &mut self,
+        number: usize,
+        table: &Table,
+        place: usize,
+        row: &mut StreamResult,
+    ) -> bool {
+        let Some(mut reader) = self.reader(number, table, place, 0..SENT) else { return false };
+        row.replay = table.rest(place).and_then(|rest| rest.replay.clone());
+        visit_sent(row, &mut reader);
+        true
     }
-    let width = kind & WIDTH;
-    if kind & !(WIDTH | HAS_GAPS) != 0 || !matches!(width, 0 | 1 | 2 | 4 | 8) {
-        return Err(format!("a column of its rows is of the unknown kind {kind}"));
+
+    /// A reader of these columns of a row, if it is there.
+    #[inline(always)]
+    fn reader(
+        &mut self,
+        number: usize,
+        table: &Table,
+        place: usize,
+        columns: Range<usize>,
+    ) -> Option<Reader<'_>> {
+        let next = columns.start;
+        if self.table != Some(number) || self.columns != columns || !self.rows.contains(&place) {
+            self.read(number, table, place, columns)?;
+        }
+        Some(Reader { cells: &self.cells, index: place.wrapping_sub(self.rows.start) % AT_ONCE, next })
     }
-    let base = bytes.get(take(Some(8))?..).and_then(|bytes| bytes.first_chunk().copied());
-    let bits = if kind & HAS_GAPS != 0 { Some(take(Some(rows.div_ceil(8)))?) } else { None };
-    let at = take(rows.checked_mul(usize::from(width)))?;
-    Ok(Column { width: Some(width), base: u64::from_le_bytes(base.unwrap_or_default()), bits, at })
+
+    #[inline(never)]
+    fn read(&mut self, number: usize, table: &Table, place: usize, columns: Range<usize>) -> Option<()> {
+        let left = table.rows.checked_sub(place).filter(|left| *left > 0)?;
+        let follows = self.table == Some(number) && self.columns == columns && self.rows.end == place;
+        let count = if follows { (2 * self.rows.len()).clamp(1, AT_ONCE) } else { 1 };
+        let rows = place..place + count.min(left);
+        let read = self.cells.get_mut(columns.clone())?.iter_mut().zip(table.columns.get(columns.clone())?);
+        for (cells, column) in read {
+            cells.has = column.read(&table.bytes, rows.clone(), &mut cells.values);
+        }
+        (self.table, self.rows, self.columns) = (Some(number), rows, columns);
+        Some(())
+    }
 }
 
 /// Reads the numbers of one row.
 struct Reader<'a> {
-    table: &'a Table,
-    place: usize,
+    cells: &'a [Cells; COLUMNS],
+    /// Of the row.
+    index: usize,
     next: usize,
+}
+
+impl Reader<'_> {
+    /// The value in the next column.
+    #[inline(always)]
+    fn next(&self) -> Option<u64> {
+        let cells = self.cells.get(self.next)?;
+        let value = *cells.values.get(self.index)?;
+        (cells.has >> self.index & 1 == 1).then_some(value)
+    }
 }
 
 impl Visit for Reader<'_> {
     #[inline(always)]
     fn maybe(&mut self, cell: &mut Option<u64>) {
-        *cell = self.table.cell(self.next, self.place);
+        *cell = self.next();
         self.next += 1;
     }
 
@@ -460,9 +452,10 @@ impl Visit for Reader<'_> {
         *cell = value.map(f64::from_bits).filter(|value| value.is_finite());
     }
 
+    #[inline(always)]
     fn part<T: Default>(&mut self, part: &mut Option<T>, columns: usize, each: fn(&mut T, &mut Self)) {
         let end = self.next + columns;
-        *part = self.table.has(self.next, self.place).then(|| {
+        *part = self.next().is_some().then(|| {
             let mut read = T::default();
             each(&mut read, self);
             read
@@ -471,54 +464,8 @@ impl Visit for Reader<'_> {
     }
 }
 
-/// The tables of all parts, as rows of the plan.
-pub struct Tables<'a> {
-    /// Of each part which of the plan's streams it has, and their rows, if there are some.
-    pub parts: Vec<(&'a Columns, Option<&'a Table>)>,
-}
-
-impl Tables<'_> {
-    fn place(&self, part: usize, stream: usize) -> Option<(&Table, usize)> {
-        let (columns, table) = self.parts.get(part)?;
-        Some(((*table)?, place(&columns.streams, stream)?))
-    }
-}
-
-impl merge::Rows for Tables<'_> {
-    fn is_empty(&self) -> bool {
-        self.parts.iter().all(|(_, table)| table.is_none_or(Table::is_empty))
-    }
-
-    fn row(&self, part: usize, stream: usize, _: &str) -> Option<Cow<'_, StreamResult>> {
-        let (table, place) = self.place(part, stream)?;
-        table.row(place).map(Cow::Owned)
-    }
-
-    fn sent(&self, part: usize, stream: usize, _: &str, row: &mut StreamResult) -> bool {
-        if self.place(part, stream).is_some_and(|(table, place)| table.sent(place, row)) {
-            return true;
-        }
-        merge::put_sent(row, &StreamResult::default());
-        false
-    }
-
-    fn arrived_at(&self, stream: usize, _: &str) -> Option<usize> {
-        let has_arrived =
-            |part: &usize| self.place(*part, stream).is_some_and(|(table, place)| table.has_arrived(place));
-        (0..self.parts.len()).find(has_arrived)
-    }
-}
-
-/// Rows with their names: of the streams that `columns` has, of all these.
-pub(crate) fn named<T>(table: &Table, columns: &Columns, streams: &Named<T>) -> Named<StreamResult> {
-    let row = |(index, row): (&u32, StreamResult)| {
-        streams.get_index(*index as usize).map(|(name, _)| (name.clone(), row))
-    };
-    columns.streams.iter().zip(table.rows()).filter_map(row).collect()
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod testing {
     use super::*;
     use result::{DamageResult, EgressResult};
 
@@ -548,7 +495,7 @@ mod tests {
     }
 
     /// Rows of all kinds: without arrivals, with some parts, with all.
-    fn row(n: u64) -> StreamResult {
+    pub(crate) fn row(n: u64) -> StreamResult {
         let mut row =
             StreamResult { tx: n, tx_bytes: n << 40, offered_pps: n as f64 / 7.0, ..StreamResult::default() };
         row.requested_pps = (!n.is_multiple_of(4)).then_some(1e-300);
@@ -596,6 +543,12 @@ mod tests {
         }
         row
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::row;
+    use super::*;
 
     /// As it arrives: numbers of documents as JSON, and the block behind it.
     fn sent(mut message: RowsMessage) -> RowsMessage {
@@ -616,7 +569,7 @@ mod tests {
             assert_eq!(total.rows().collect::<Vec<_>>(), rows(1_000).collect::<Vec<_>>());
             let text = |rows: Vec<StreamResult>| serde_json::to_string(&rows).unwrap();
             assert_eq!(text(interval.rows().collect()), text(rows(3).collect()));
-            assert!(interval.row(count as usize).is_none() && interval.is_empty() == (count == 0));
+            assert_eq!(interval.is_empty(), count == 0);
             for (place, row) in rows(3).enumerate() {
                 assert_eq!(interval.has_arrived(place), row.rx.unwrap_or(0) > 0);
             }
@@ -692,7 +645,7 @@ mod tests {
                 ..StreamResult::default()
             };
             let table = Table::of(vec![row].into_iter());
-            assert_eq!(table.row(0), Some(StreamResult { tx: 7, ..StreamResult::default() }));
+            assert_eq!(table.rows().next(), Some(StreamResult { tx: 7, ..StreamResult::default() }));
         }
     }
 
@@ -725,35 +678,5 @@ mod tests {
             }
         }
         assert!(read > 0);
-    }
-
-    #[test]
-    fn tables_of_all_machines_are_merged_as_documents_are() {
-        // Streams there and back, inside a machine, and to wherever they arrive.
-        let ends = [(0, Some(1)), (1, Some(0)), (0, Some(0)), (1, None), (0, None)];
-        let shares = merge::Shares {
-            parts: vec!["agent 'a1'".to_owned(), "agent 'a2'".to_owned()],
-            streams: ends.iter().enumerate().map(|(n, ends)| (format!("s{n}"), *ends)).collect(),
-            ..merge::Shares::default()
-        };
-        let here = [vec![0u32, 1, 2, 3, 4], vec![0, 1, 3, 4]];
-        let columns = here.each_ref().map(|here| Columns { streams: here.clone(), ..Columns::default() });
-        let rows = |part: usize| here[part].iter().map(move |n| row(13 * (part as u64 + 1) + u64::from(*n)));
-        let named = [0, 1].map(|part| {
-            let streams = here[part].iter().map(|n| format!("s{n}")).zip(rows(part)).collect();
-            result::TotalDocument { streams, ..result::TotalDocument::default() }
-        });
-        let tables = [0, 1].map(|part| Table::of(rows(part).collect::<Vec<_>>().into_iter()));
-        let parts = columns.iter().zip(&tables).map(|(columns, table)| (columns, Some(table))).collect();
-        let documents: Vec<_> = named.iter().collect();
-        let nothing = [Default::default(), Default::default()];
-        let merged = shares.total_of(&nothing.iter().collect::<Vec<_>>(), &Tables { parts }, None);
-        assert_eq!(merged, shares.total(&documents, None));
-        assert_eq!(merged.streams.len(), 5);
-        // Of one without rows, only the other's are there.
-        let parts = vec![(&columns[0], Some(&tables[0])), (&columns[1], None)];
-        let one = shares.total_of(&nothing.iter().collect::<Vec<_>>(), &Tables { parts }, None);
-        let documents = [&named[0], &nothing[0]];
-        assert_eq!(one, shares.total(&documents, None));
     }
 }
