@@ -159,7 +159,7 @@ def test_a_result_can_be_compressed(lab):
     assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
     assert len(json.loads(plain.read_bytes())["streams"]) == 2_000
     assert 5 * packed.stat().st_size < plain.stat().st_size
-    assert lab.eagre("explain", packed).ok().stdout == lab.eagre("explain", plain).ok().stdout
+    assert lab.eagre("explain", packed).ok().out == lab.eagre("explain", plain).ok().out
     packed.write_bytes(packed.read_bytes()[:1_000])
     lab.eagre("explain", packed).refused(2, "result.json.gz")
     lab.eagre("sim", path, "--json", "/dev/full").refused(3, "/dev/full")
