@@ -1,5 +1,6 @@
 """Files that commands write: a command that is refused or killed leaves earlier files as they were."""
 
+import gzip
 import json
 import os
 import signal
@@ -146,6 +147,22 @@ def test_a_full_disk_costs_one_file(lab):
         lab.eagre("sim", profile(lab, "10ms"), full, "/dev/full", *arguments).refused(3, "/dev/full")
         assert all(path.stat().st_size for path in folder.iterdir()) and len(list(folder.iterdir())) == 4
         [path.unlink() for path in folder.iterdir()]
+
+
+def test_a_result_can_be_compressed(lab):
+    """By its name: the same document in a fraction of the space, which the commands that read results read as well."""
+    folder, many = lab.folder(), stream("s", "west", "east", rate="10pps", copies=2_000)
+    path = lab.profile({name: {**port, "speed": "1Gbps"} for name, port in pair().items()}, [many], load={"duration": "1s", "drain": "50ms"})
+    plain, packed = folder / "result.json", folder / "result.json.gz"
+    for file in (plain, packed):
+        lab.eagre("sim", path, "--seed", 1, "--json", file).ok()
+    assert gzip.decompress(packed.read_bytes()) == plain.read_bytes()
+    assert len(json.loads(plain.read_bytes())["streams"]) == 2_000
+    assert 5 * packed.stat().st_size < plain.stat().st_size
+    assert lab.eagre("explain", packed).ok().out == lab.eagre("explain", plain).ok().out
+    packed.write_bytes(packed.read_bytes()[:1_000])
+    lab.eagre("explain", packed).refused(2, "result.json.gz")
+    lab.eagre("sim", path, "--json", "/dev/full").refused(3, "/dev/full")
 
 
 def test_a_killed_run_destroys_nothing(lab):

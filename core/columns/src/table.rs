@@ -98,7 +98,7 @@ fn visit_sent<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.float(&mut row.offered_pps);
     of.count(&mut row.tx);
     of.count(&mut row.tx_bytes);
-    of.part(&mut row.pacing_ns, OF_PACING, pacing);
+    of.part(&mut row.pacing_ns, OF_PACING, |times, of| pacing(times, of));
 }
 
 /// All others.
@@ -120,7 +120,7 @@ fn visit_arrived<V: Visit>(row: &mut StreamResult, of: &mut V) {
     of.part(&mut row.latency_ns, OF_LATENCY, latency);
     of.part(&mut row.jitter_ns, OF_JITTER, jitter);
     of.part(&mut row.interarrival_ns, OF_SPREAD, spread);
-    of.part(&mut row.undisturbed, OF_UNDISTURBED, undisturbed);
+    of.part(&mut row.undisturbed, OF_UNDISTURBED, |times, of| undisturbed(times, of));
     of.maybe(&mut row.first_arrival_ns);
     of.maybe(&mut row.last_arrival_ns);
 }
@@ -522,24 +522,28 @@ pub(crate) mod testing {
         row.latency_ns = (!n.is_multiple_of(3)).then(|| latency_of(n));
         row.jitter_ns = (n % 3 != 1).then(|| jitter_of(n));
         row.interarrival_ns = n.is_multiple_of(2).then(|| spread_of(n));
-        row.undisturbed = (n % 4 == 1).then(|| UndisturbedResult {
-            ratio: 0.75,
-            latency_ns: n.is_multiple_of(3).then(|| latency_of(n)),
-            jitter_ns: (n % 8 == 1).then(|| jitter_of(n)),
-            interarrival_ns: Some(spread_of(n)),
-        });
+        row.undisturbed = (n % 4 == 1)
+            .then(|| UndisturbedResult {
+                ratio: 0.75,
+                latency_ns: n.is_multiple_of(3).then(|| latency_of(n)),
+                jitter_ns: (n % 8 == 1).then(|| jitter_of(n)),
+                interarrival_ns: Some(spread_of(n)),
+            })
+            .map(Box::new);
         row.first_arrival_ns = Some(n);
         row.last_arrival_ns = (n % 2 == 1).then_some(n + 1);
-        row.pacing_ns = (n % 6 == 1).then_some(PacingResult {
-            error_p50: n,
-            error_p99: 2,
-            error_p99_9: 3,
-            back_to_back_ratio: 0.125,
-            late_max: u64::MAX,
-        });
+        row.pacing_ns = (n % 6 == 1)
+            .then_some(PacingResult {
+                error_p50: n,
+                error_p99: 2,
+                error_p99_9: 3,
+                back_to_back_ratio: 0.125,
+                late_max: u64::MAX,
+            })
+            .map(Box::new);
         if n.is_multiple_of(11) {
             row.egress.insert("46,5".to_owned(), EgressResult { rx: n, ..EgressResult::default() });
-            row.damage = Some(DamageResult { bit_errors: n, ..DamageResult::default() });
+            row.damage = Some(DamageResult { bit_errors: n, ..DamageResult::default() }.into());
         }
         row
     }

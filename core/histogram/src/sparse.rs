@@ -4,16 +4,28 @@ use crate::Scale;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A histogram that keeps only the buckets from the lowest to the highest in use. It grows as it is added to, so it is for
-/// sums, not for a worker's loop.
+/// Buckets up to which a histogram lists them one by one.
+const FEW_MAX: usize = 32;
+
+/// A histogram that keeps only the buckets in use while they are few, and after that all from the lowest to the highest in use. It
+/// grows as it is added to, so it is for sums, not for a worker's loop.
+///
+/// How it keeps its counts follows from these alone, so two with the same counts are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
 pub struct SparseHistogram {
     scale: Scale,
-    /// Bucket of the first count.
-    first: usize,
-    counts: Vec<u64>,
+    counts: Counts,
     total: u64,
+}
+
+/// Counts of buckets. They only grow: few become a range, and a range stays one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Counts {
+    /// At most [`FEW_MAX`] buckets and their counts, none of which is 0, in the order of the buckets.
+    Few(Vec<(u16, u32)>),
+    /// All counts from the bucket `first` on. Those of the first and the last bucket are not 0.
+    Range { first: usize, counts: Vec<u64> },
 }
 
 /// A histogram as it is written: all counts from the first bucket in use on.
@@ -27,7 +39,8 @@ struct Written {
 
 impl From<SparseHistogram> for Written {
     fn from(histogram: SparseHistogram) -> Self {
-        Self { bits: histogram.scale.bits, first: histogram.first, counts: histogram.counts }
+        let (first, counts) = histogram.counts.into_range();
+        Self { bits: histogram.scale.bits, first, counts }
     }
 }
 
@@ -43,20 +56,95 @@ impl TryFrom<Written> for SparseHistogram {
         }
         let total =
             written.counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)).ok_or("count too large")?;
-        Ok(Self { scale, first: written.first, counts: written.counts, total })
+        let mut counts = Counts::Few(Vec::new());
+        (written.first..).zip(written.counts).for_each(|(bucket, count)| counts.add(bucket, count));
+        Ok(Self { scale, counts, total })
+    }
+}
+
+impl Counts {
+    fn add(&mut self, bucket: usize, count: u64) {
+        if count == 0 {
+            return;
+        }
+        if let Self::Few(few) = self {
+            if add_to_few(few, bucket, count) {
+                return;
+            }
+            self.spread();
+        }
+        if let Self::Range { first, counts } = self {
+            cover(first, counts, bucket..bucket + 1);
+            counts[bucket - *first] += count;
+        }
+    }
+
+    /// Becomes a range.
+    fn spread(&mut self) {
+        if let Self::Few(few) = self {
+            let (first, counts) = Self::Few(std::mem::take(few)).into_range();
+            *self = Self::Range { first, counts };
+        }
+    }
+
+    /// The first bucket, and all counts from there on.
+    fn into_range(self) -> (usize, Vec<u64>) {
+        let few = match self {
+            Self::Range { first, counts } => return (first, counts),
+            Self::Few(few) => few,
+        };
+        let (Some((first, _)), Some((last, _))) = (few.first(), few.last()) else { return (0, Vec::new()) };
+        let mut counts = vec![0; usize::from(last - first) + 1];
+        few.iter().for_each(|(bucket, count)| counts[usize::from(bucket - first)] = u64::from(*count));
+        (usize::from(*first), counts)
+    }
+
+    /// Buckets with values and their counts, the lowest first.
+    fn each(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let (few, first, range) = match self {
+            Self::Few(few) => (&few[..], 0, &[][..]),
+            Self::Range { first, counts } => (&[][..], *first, &counts[..]),
+        };
+        let few = few.iter().map(|(bucket, count)| (usize::from(*bucket), u64::from(*count)));
+        few.chain((first..).zip(range.iter().copied()).filter(|(_, count)| *count > 0))
+    }
+}
+
+/// Adds to a bucket's count; whether there is room for it.
+fn add_to_few(few: &mut Vec<(u16, u32)>, bucket: usize, count: u64) -> bool {
+    let (Ok(bucket), Ok(count)) = (u16::try_from(bucket), u32::try_from(count)) else { return false };
+    match few.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+        Ok(at) => few[at].1.checked_add(count).map(|sum| few[at].1 = sum).is_some(),
+        Err(_) if few.len() == FEW_MAX => false,
+        Err(at) => {
+            few.insert(at, (bucket, count));
+            true
+        }
+    }
+}
+
+/// Makes room for some buckets, which are at least one.
+fn cover(first: &mut usize, counts: &mut Vec<u64>, Range { start, end }: Range<usize>) {
+    if counts.is_empty() {
+        *first = start;
+    } else if start < *first {
+        counts.splice(0..0, std::iter::repeat_n(0, *first - start));
+        *first = start;
+    }
+    if end - *first > counts.len() {
+        counts.resize(end - *first, 0);
     }
 }
 
 impl SparseHistogram {
     /// An empty histogram.
     pub fn new(scale: Scale) -> Self {
-        Self { scale, first: 0, counts: Vec::new(), total: 0 }
+        Self { scale, counts: Counts::Few(Vec::new()), total: 0 }
     }
 
     /// Adds to a bucket's count. Many buckets are cheaper to add to if they were covered.
     pub fn add(&mut self, bucket: usize, count: u64) {
-        self.cover(bucket..bucket + 1);
-        self.counts[bucket - self.first] += count;
+        self.counts.add(bucket, count);
         self.total += count;
     }
 
@@ -66,33 +154,30 @@ impl SparseHistogram {
     /// If the scales differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.scale, other.scale, "histograms of different scales can't be merged");
-        if other.counts.is_empty() {
-            return;
+        if let Counts::Range { first, counts } = &other.counts {
+            self.counts.spread();
+            self.cover(*first..*first + counts.len());
         }
-        self.cover(other.first..other.first + other.counts.len());
-        for (mine, theirs) in self.counts[other.first - self.first..].iter_mut().zip(&other.counts) {
-            *mine += theirs;
-        }
+        other.counts.each().for_each(|(bucket, count)| self.counts.add(bucket, count));
         self.total += other.total;
     }
 
-    /// Makes room for some buckets, which are at least one.
-    pub fn cover(&mut self, Range { start: first, end }: Range<usize>) {
-        if self.counts.is_empty() {
-            self.first = first;
-        } else if first < self.first {
-            self.counts.splice(0..0, std::iter::repeat_n(0, self.first - first));
-            self.first = first;
-        }
-        if end - self.first > self.counts.len() {
-            self.counts.reserve_exact(end - self.first - self.counts.len());
-            self.counts.resize(end - self.first, 0);
+    /// Makes room for some buckets, which are at least one and of which the first and the last will be added to. While there are
+    /// few, nothing needs room.
+    pub fn cover(&mut self, buckets: Range<usize>) {
+        if let Counts::Range { first, counts } = &mut self.counts {
+            let (start, end) = (buckets.start.min(*first), buckets.end.max(*first + counts.len()));
+            counts.reserve_exact(end - start - counts.len());
+            cover(first, counts, buckets);
         }
     }
 
-    /// Forgets everything counted; keeps its memory.
+    /// Forgets everything counted.
     pub fn clear(&mut self) {
-        self.counts.clear();
+        match &mut self.counts {
+            Counts::Few(few) => few.clear(),
+            Counts::Range { .. } => self.counts = Counts::Few(Vec::new()),
+        }
         self.total = 0;
     }
 
@@ -103,11 +188,9 @@ impl SparseHistogram {
 
     /// Buckets with values, the lowest first: lowest value, highest value, and how many there are.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counted.map(|(index, count)| {
-            let bucket = self.first + index;
+        self.counts.each().map(|(bucket, count)| {
             let lowest = bucket.checked_sub(1).map_or(0, |below| self.scale.highest(below) + 1);
-            (lowest, self.scale.highest(bucket), *count)
+            (lowest, self.scale.highest(bucket), count)
         })
     }
 
@@ -120,13 +203,10 @@ impl SparseHistogram {
     pub fn quantile(&self, q: f64) -> Option<u64> {
         let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total.max(1));
         let mut seen = 0;
-        for (index, count) in self.counts.iter().enumerate() {
+        self.counts.each().find_map(|(bucket, count)| {
             seen += count;
-            if seen >= rank {
-                return Some(self.scale.highest(self.first + index));
-            }
-        }
-        None
+            (seen >= rank).then(|| self.scale.highest(bucket))
+        })
     }
 }
 
@@ -143,9 +223,9 @@ mod tests {
     #[test]
     fn it_keeps_what_is_in_use() {
         let mut sum = SparseHistogram::new(Scale::COARSE);
-        assert_eq!((sum.quantile(0.5), sum.counts.len()), (None, 0));
-        add(&mut sum, &[1_000_000, 1_100_000]);
-        assert!(sum.counts.len() < 8 && sum.total() == 2);
+        assert_eq!((sum.quantile(0.5), sum.total()), (None, 0));
+        add(&mut sum, &[1_000_000, 1_100_000, 1_000_000]);
+        assert!(matches!(&sum.counts, Counts::Few(few) if few.len() == 2) && sum.total() == 3);
         sum.clear();
         assert_eq!((sum.quantile(1.0), sum.total()), (None, 0));
     }
@@ -161,6 +241,29 @@ mod tests {
             r#"{"bits": 6, "first": 0, "counts": [18446744073709551615, 1]}"#,
         ] {
             assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn many_buckets_and_large_counts_become_a_range() {
+        let mut many = SparseHistogram::new(Scale::COARSE);
+        (0..FEW_MAX).rev().for_each(|n| many.add(3 * n, 1));
+        assert!(matches!(many.counts, Counts::Few(_)));
+        let mut large = many.clone();
+        many.add(3 * FEW_MAX, 1);
+        large.add(30, u64::from(u32::MAX));
+        for (histogram, buckets, most) in [(many, FEW_MAX + 1, 1), (large, FEW_MAX, 1 << 32)] {
+            assert!(matches!(&histogram.counts, Counts::Range { first: 0, .. }));
+            assert_eq!(
+                (histogram.buckets().count(), histogram.total()),
+                (buckets, most + buckets as u64 - 1)
+            );
+            assert_eq!(histogram.buckets().map(|(_, _, count)| count).max(), Some(most));
+            let text = serde_json::to_string(&histogram).unwrap();
+            assert_eq!(serde_json::from_str::<SparseHistogram>(&text).unwrap(), histogram);
+            let mut sum = SparseHistogram::new(Scale::COARSE);
+            sum.merge(&histogram);
+            assert_eq!(sum, histogram);
         }
     }
 

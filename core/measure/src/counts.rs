@@ -248,6 +248,11 @@ impl Row {
         self.first = at + 1;
     }
 
+    /// Whether nothing was counted here.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.received + self.pairs + self.first == 0
+    }
+
     /// The instant of the first arrival of all, ns, if it was counted here.
     pub(crate) fn first(&self) -> Option<u64> {
         self.first.checked_sub(1)
@@ -276,7 +281,7 @@ impl Row {
 }
 
 /// Counts that stay zero on a healthy network.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Rare {
     pub(crate) duplicates: u64,
     pub(crate) reordered: u64,
@@ -287,6 +292,13 @@ pub(crate) struct Rare {
     pub(crate) reorder_distance_max: u64,
     /// See [`Counts::missed`].
     pub(crate) missed: i64,
+}
+
+impl Rare {
+    /// Whether nothing was counted here.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[cfg(test)]

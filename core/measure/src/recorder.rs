@@ -50,6 +50,8 @@ pub struct Table {
     pub(crate) latencies: Latencies,
     /// Packets that pauses touched, kept apart of not too many streams.
     pub(crate) touched: Option<Touched>,
+    /// Whether something may have been counted since it was cleared: of many streams that is found out slowly otherwise.
+    pub(crate) is_used: bool,
 }
 
 /// Rows and buckets of packets that pauses of the tester touched.
@@ -155,6 +157,9 @@ impl Latencies {
 
     /// Adds each stream's counts to its histogram.
     pub(crate) fn add_to<'a>(&self, mut histograms: impl Iterator<Item = Option<&'a mut SparseHistogram>>) {
+        if self.used().next().is_none() {
+            return;
+        }
         for start in (0..self.streams).step_by(TOGETHER) {
             let streams = start..self.streams.min(start + TOGETHER);
             let mut ranges = [(0, 0); TOGETHER];
@@ -193,6 +198,7 @@ impl Table {
             rare: vec![Rare::default(); streams],
             latencies: Latencies::new(streams, scale),
             touched: (streams <= KEPT_APART_MAX).then(touched),
+            is_used: false,
         }
     }
 
@@ -201,15 +207,25 @@ impl Table {
         &mut self.latencies.counts
     }
 
-    /// Forgets everything counted.
+    /// Forgets everything counted. Rows without counts are not written to: with many streams these are most.
     pub fn clear(&mut self) {
-        self.rows.fill(Row::default());
-        self.rare.fill(Rare::default());
+        if !std::mem::take(&mut self.is_used) {
+            return;
+        }
+        clear_each(&mut self.rows, Row::is_empty);
+        clear_each(&mut self.rare, Rare::is_empty);
         self.latencies.clear();
         if let Some(touched) = &mut self.touched {
-            touched.rows.fill(Row::default());
+            clear_each(&mut touched.rows, Row::is_empty);
             touched.latencies.clear();
         }
+    }
+
+    /// Whether no packet of a stream arrived, a duplicate included.
+    pub(crate) fn is_idle(&self, stream: usize) -> bool {
+        let touched = self.touched.as_ref().map_or(0, |touched| touched.rows[stream].received);
+        let Rare { duplicates, stale, rejected, .. } = self.rare[stream];
+        self.rows[stream].received + touched + duplicates + stale + rejected == 0
     }
 
     /// Counts of a stream.
@@ -360,6 +376,7 @@ impl Recorder {
     /// Counts a packet of which nothing but its stream is known; one of a stream there is not is left out.
     pub fn count(&mut self, stream: u32, bytes: u16) {
         if let Some(row) = self.table.rows.get_mut(stream as usize) {
+            self.table.is_used = true;
             row.counted(bytes);
             self.table.rare[stream as usize].untimed += 1;
         }
@@ -423,6 +440,7 @@ impl Recorder {
     /// Packets of an arrival count as they would one by one, to the bit.
     #[inline]
     pub fn record(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
+        self.table.is_used = true;
         // What arrives before that instant has left before it.
         if now < self.touched_until && self.table.touched.is_some() {
             return self.record_touched(arrivals, now);
@@ -477,6 +495,7 @@ impl Recorder {
     #[inline]
     pub fn record_each(&mut self, arrivals: &[Arrival], instants: &[Nanos]) -> u64 {
         debug_assert_eq!(arrivals.len(), instants.len());
+        self.table.is_used = true;
         self.warm(arrivals);
         let (mut unknown, mut bucket) = (0, Bucket::default());
         for (arrival, now) in arrivals.iter().zip(instants) {
@@ -593,6 +612,7 @@ impl Recorder {
         for at in 0..self.states.len() {
             let held = self.states[at].lane.settle_last();
             if let Some(held) = held.filter(|held| held.at.since(Nanos(held.latency)) >= self.counts_from) {
+                self.table.is_used = true;
                 self.receive(at / self.lanes, 1, held.bytes, held.latency, held.at, &mut Bucket::default());
             }
         }
@@ -734,6 +754,11 @@ fn follow_disturbed(row: &mut Row, last: &mut Last, excess: &mut Excess, latency
     let change = latency.abs_diff(last.latency);
     row.followed(change, now.since(last.arrival).0);
     last.disturb(excess, change);
+}
+
+/// Sets rows to their defaults, if they are not.
+fn clear_each<T: Default>(rows: &mut [T], is_empty: fn(&T) -> bool) {
+    rows.iter_mut().filter(|row| !is_empty(row)).for_each(|row| *row = T::default());
 }
 
 /// Streams of a table of which packets that pauses touched are kept apart.

@@ -41,6 +41,9 @@ impl Spans {
 
     /// Adds a table of `worker`, in the order in which it counted them.
     pub fn add(&mut self, worker: usize, table: &Table) {
+        if !table.is_used {
+            return;
+        }
         for (stream, span) in self.spans[worker].iter_mut().enumerate().take(table.rows.len()) {
             let (received, first, between) = table.arrivals(stream);
             if received == 0 {

@@ -97,11 +97,14 @@ impl Totals {
 
     /// Adds a table of as many rows, or of fewer if streams were added since.
     pub fn add(&mut self, table: &Table) {
+        if !table.is_used {
+            return;
+        }
         for (i, total) in self.streams.iter_mut().take(table.rows.len()).enumerate() {
-            let counts = table.counts(i);
-            if counts.received + counts.duplicates + counts.stale + counts.rejected == 0 {
+            if table.is_idle(i) {
                 continue;
             }
+            let counts = table.counts(i);
             if table.is_touched(i) {
                 total.split();
             }

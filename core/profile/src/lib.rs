@@ -34,6 +34,7 @@ pub use session::plan::HttpVersion;
 
 use document::Document;
 use error::Position;
+use read::Places;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -89,21 +90,26 @@ pub fn resolve_document(
     files: Files<'_>,
 ) -> Result<Plan, Vec<ProfileError>> {
     let value = document.to_value();
-    plan_of(yaml::Node::from(&value), sha256(&value.to_string()), overrides, files)
+    // It has no places.
+    plan_of(yaml::Node::from(&value), Places::Outside, sha256(&value.to_string()), overrides, files)
 }
 
+/// Most profiles are right, and places in the text are for errors: all of them are found only for a profile that is not.
 fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
-    let tree = yaml::parse(text).map_err(|error| vec![error])?;
-    plan_of(tree, sha256(text), overrides, files)
+    let parsed = || yaml::parse(text).map_err(|error| vec![error]);
+    let sha256 = sha256(text);
+    plan_of(parsed()?, Places::Outside, sha256.clone(), overrides, files)
+        .or_else(|_| plan_of(parsed()?, Places::All, sha256, overrides, files))
 }
 
 fn plan_of(
     tree: yaml::Node,
+    places: Places,
     sha256: String,
     overrides: &Overrides,
     files: Files<'_>,
 ) -> Result<Plan, Vec<ProfileError>> {
-    let (value, mut reading) = read::read(&tree, schema());
+    let (value, mut reading) = read::read(&tree, schema(), places);
     // Of a profile with many streams it is large, and what comes next needs memory, too.
     drop(tree);
     let Some(value) = value else { return Err(reading.errors) };
@@ -123,7 +129,7 @@ fn plan_of(
 /// Returns all errors together, each with line and path.
 pub fn read_document<T: JsonSchema + DeserializeOwned>(text: &str) -> Result<T, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
-    let (value, mut reading) = read::read(&tree, &document::schema_of::<T>());
+    let (value, mut reading) = read::read(&tree, &document::schema_of::<T>(), Places::All);
     match value.filter(|_| reading.errors.is_empty()).map(serde_json::from_value) {
         Some(Ok(document)) => Ok(document),
         Some(Err(error)) => Err(vec![ProfileError::new(Position::START, "", error.to_string())]),

@@ -97,9 +97,21 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
+/// Which places in the text a reading keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// Of every path.
+    All,
+    /// All but those inside of streams, of which there can be very many. Only errors need these, and have the place of the list then.
+    Outside,
+}
+
+/// Path of the streams of a profile, with what precedes their numbers.
+const STREAMS: &str = "streams[";
+
 /// Reads `node` against `schema`; the JSON is absent if nothing usable is left of it.
-pub(crate) fn read(node: &Node, schema: &Json) -> (Option<Json>, Reading) {
-    let mut reader = Reader { root: schema, reading: Reading::default() };
+pub(crate) fn read(node: &Node, schema: &Json, places: Places) -> (Option<Json>, Reading) {
+    let mut reader = Reader { root: schema, reading: Reading::default(), places };
     reader.reading.positions.insert(String::new(), node.at);
     let value = match node.value {
         Value::Null if required(schema).next().is_none() && allows(schema, "object") => {
@@ -119,6 +131,7 @@ pub(crate) fn read(node: &Node, schema: &Json) -> (Option<Json>, Reading) {
 struct Reader<'a> {
     root: &'a Json,
     reading: Reading,
+    places: Places,
 }
 
 impl<'a> Reader<'a> {
@@ -162,6 +175,13 @@ impl<'a> Reader<'a> {
             },
             Value::Bool(value) => Some(Json::Bool(*value)),
             Value::Null => None,
+        }
+    }
+
+    /// Keeps the place of a path.
+    fn keep(&mut self, path: &str, at: Position) {
+        if self.places == Places::All || !path.starts_with(STREAMS) {
+            self.reading.positions.insert(path.to_owned(), at);
         }
     }
 
@@ -214,7 +234,7 @@ impl<'a> Reader<'a> {
         let mut list = Vec::with_capacity(items.len());
         for (i, item) in items.iter().enumerate() {
             let path = format!("{path}[{i}]");
-            self.reading.positions.insert(path.clone(), item.at);
+            self.keep(&path, item.at);
             match self.read(item, &schema["items"], &path) {
                 Some(value) => list.push(value),
                 None => _ = self.reading.dropped.insert(path),
@@ -259,7 +279,7 @@ impl<'a> Reader<'a> {
             Value::List(_) | Value::Map(_) => member.at,
             _ => member.value.at,
         };
-        self.reading.positions.insert(path.to_owned(), at);
+        self.keep(path, at);
         let properties = schema.get("properties").and_then(Json::as_object);
         let is_named = properties.is_some_and(|properties| properties.contains_key(&member.key));
         if !is_named

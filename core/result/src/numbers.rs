@@ -407,6 +407,20 @@ impl<T: Numbers> Numbers for Option<T> {
     }
 }
 
+impl<T: Numbers> Numbers for Box<T> {
+    fn list(at: Place<'_>, all: &mut Vec<Field>) {
+        T::list(at, all);
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        (**self).number(path)
+    }
+
+    fn counters(&self, path: &str) -> Option<&Counters> {
+        (**self).counters(path)
+    }
+}
+
 impl<T: Numbers> Numbers for Vec<T> {
     fn list(at: Place<'_>, all: &mut Vec<Field>) {
         at.values(|at| T::list(at, all));

@@ -196,7 +196,7 @@ mod tests {
         let stream = StreamResult {
             lost: Some(10),
             latency_ns: Some(times(5_000_000, 9_000_000, 10_000)),
-            undisturbed: Some(undisturbed),
+            undisturbed: Some(undisturbed.into()),
             ..StreamResult::default()
         };
         let mut document =

@@ -10,6 +10,7 @@ pub const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
 /// Stream numbers available for packets whose payloads are compared: these, and all below them.
 pub const DAMAGE: [&str; 2] = ["damaged", "damage"];
 
+// A run can have a million rows of these: parts that few streams have are boxed.
 part! {
     /// One stream.
     pub struct StreamResult {
@@ -73,7 +74,7 @@ part! {
         damaged: Option<u64> = COUNT.measured().counter("stream_damaged_packets");
         /// Kinds of damage.
         #[serde(skip_serializing_if = "Option::is_none")]
-        damage: Option<DamageResult> = PART.measured();
+        damage: Option<Box<DamageResult>> = PART.measured();
         /// One-way delay.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult> = PART.measured().gauge("stream_latency_seconds");
@@ -94,7 +95,7 @@ part! {
         interarrival_ns: Option<SpreadResult> = PART.measured();
         /// Times of undisturbed packets, not affected by a pause of the tester; absent if no packet was affected.
         #[serde(skip_serializing_if = "Option::is_none")]
-        undisturbed: Option<UndisturbedResult> = PART.measured();
+        undisturbed: Option<Box<UndisturbedResult>> = PART.measured();
         /// Arrival of the first packet, ns since traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         first_arrival_ns: Option<u64> = NANOS.measured();
@@ -106,7 +107,7 @@ part! {
         paths: Named<PathResult> = PART.by(&[Key::Port]);
         /// Outages of a stream with `outages`; absent if another sender sends it.
         #[serde(skip_serializing_if = "Option::is_none")]
-        outages: Option<OutagesResult> = PART.measured();
+        outages: Option<Box<OutagesResult>> = PART.measured();
         /// Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or
         /// `46,5` for two fields; `short` counts frames that end before these bits. Values that did not occur are
         /// absent.
@@ -114,11 +115,11 @@ part! {
         egress: Named<EgressResult> = PART.by(&[Key::Egress]);
         /// Departures compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
-        pacing_ns: Option<PacingResult> = PART;
+        pacing_ns: Option<Box<PacingResult>> = PART;
         /// Packets of the capture of a stream with `replay` that were not sent unmodified; absent if all were. Both
         /// directions of a capture have the same counts.
         #[serde(skip_serializing_if = "Option::is_none")]
-        replay: Option<ReplayResult> = PART;
+        replay: Option<Box<ReplayResult>> = PART;
     }
 }
 

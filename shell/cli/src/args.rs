@@ -272,7 +272,7 @@ pub(crate) struct RunArgs {
     /// Random seed (overrides the profile)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Write the result document to a file; '-' writes to standard output
+    /// Write the result document to a file, compressed if its name ends in .gz; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
     /// Write one JSON line per interval to a file

@@ -92,6 +92,11 @@ impl TrialObserver for Live {
         self.every
     }
 
+    /// The bar shows ports and sessions.
+    fn reads_streams(&self) -> bool {
+        self.sinks.wants_intervals()
+    }
+
     fn begins(&mut self, epoch: Nanos) {
         if let Some(begins) = &mut self.begins {
             begins(epoch);

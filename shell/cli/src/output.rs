@@ -2,7 +2,9 @@
 
 use crate::args::{RunArgs, SchemaOf};
 use crate::verdicts::{VerdictFiles, suite_of_run};
-use crate::{Exit, Failure, results};
+use crate::{Exit, Failure, results, text};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use os::Draft;
 use result::{IntervalDocument, ResultDocument};
 use serde_json::Value;
@@ -51,13 +53,15 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), draft })
     }
 
-    /// Writes a result as JSON, bit by bit: that of many streams is large.
+    /// Writes a result as JSON, compressed if the file's name ends in .gz.
     fn write_result(mut self, document: &ResultDocument) -> Result<(), Failure> {
-        let mut file = BufWriter::new(&mut self.draft);
-        let written = serde_json::to_writer_pretty(&mut file, document).map_err(std::io::Error::from);
-        let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
-        // What a failed write has left is not tried again.
-        let _ = file.into_parts();
+        let written = if text::is_compressed_name(&self.path) {
+            // A result repeats the names of its numbers for each stream: more effort makes it hardly shorter.
+            let mut packed = GzEncoder::new(&mut self.draft, Compression::fast());
+            write_json(&mut packed, document).and_then(|()| packed.try_finish())
+        } else {
+            write_json(&mut self.draft, document)
+        };
         written.and_then(|()| self.draft.commit()).map_err(|e| lost(&self.path, &e))
     }
 
@@ -66,6 +70,16 @@ impl NewFile {
         let written = self.draft.write_all(text.as_bytes()).and_then(|()| self.draft.commit());
         written.map_err(|e| lost(&self.path, &e))
     }
+}
+
+/// Writes a result as lines of JSON, bit by bit: that of many streams is large.
+fn write_json(out: impl Write, document: &ResultDocument) -> std::io::Result<()> {
+    let mut out = BufWriter::new(out);
+    let written = serde_json::to_writer_pretty(&mut out, document).map_err(std::io::Error::from);
+    let written = written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+    // What a failed write has left is not tried again.
+    let _ = out.into_parts();
+    written
 }
 
 /// A file of intervals.

@@ -552,7 +552,7 @@ struct Named {
 /// The document of a run's folder, or of a file.
 pub(crate) fn document_of(path: &Path) -> Result<ResultDocument, Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_path_buf() };
-    let text = text::read(&file).map_err(|e| wrong(&file, &e))?;
+    let text = text::read_unpacked(&file).map_err(|e| wrong(&file, &e))?;
     let schema = serde_json::from_str(&text).ok().and_then(|Named { schema }| schema);
     if schema.as_deref() != Some(result::SCHEMA) {
         let found =

@@ -13,6 +13,7 @@ use profile::plan::{Address, Polling};
 use profile::{ListenOptions, Overrides, Plan, ProfileError, ReplayOptions, SendOptions, Transport};
 use result::{Overall, OverallResult, ResultDocument};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use units::{Load, Nanos};
 
@@ -26,7 +27,7 @@ pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 
 pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
     let plan = load(DEMO, Path::new("examples/demo.yaml"), common)?;
-    on_ports(DEMO, Shown { name: "demo", is_demo: true }, &plan, common)
+    on_ports(DEMO, Shown { name: "demo", is_demo: true }, plan, common)
 }
 
 pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
@@ -35,7 +36,7 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
 
 /// Runs a profile's text; files it names are in the folder of `name`.
 pub(crate) fn run_text(text: &str, name: &Path, common: &Common) -> Result<Exit, Failure> {
-    on_ports(text, Shown::run(&name_of(name)), &load(text, name, common)?, common)
+    on_ports(text, Shown::run(&name_of(name)), load(text, name, common)?, common)
 }
 
 pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
@@ -98,7 +99,7 @@ fn run_or_print(name: &str, document: &Document, print: bool, common: &Common) -
     }
     let plan = of_options(name, &text, common.rate, common)?;
     let spoken = |failure: Failure| Failure { text: flags::spoken(&failure.text), ..failure };
-    on_ports(&text, Shown::run(name), &plan, common).map_err(spoken)
+    on_ports(&text, Shown::run(name), plan, common).map_err(spoken)
 }
 
 /// `eagre receive`, and with `capture` `eagre capture`.
@@ -166,7 +167,7 @@ pub(crate) fn receive(listen: &ListenArgs, profile: &Path, common: &Common) -> R
     let port = resolved(&port.document().to_yaml(), Path::new(""), common.rate, common);
     let port = port.map_err(|errors| flags::bad_options("receive", &errors))?.ports.remove(0);
     let time = common.duration.unwrap_or(sent.duration.saturating_add(SENDER_WAIT));
-    on_ports(&text, Shown::run(&name_of(profile)), &sent.received_at(port, time), common)
+    on_ports(&text, Shown::run(&name_of(profile)), sent.received_at(port, time), common)
 }
 
 /// The kernel's address on the sending interface, unless the options name a source.
@@ -281,8 +282,8 @@ impl<'a> Shown<'a> {
 }
 
 /// Runs a plan, whose text is `text`, on its ports.
-pub(crate) fn on_ports(text: &str, shown: Shown<'_>, plan: &Plan, run: &RunArgs) -> Result<Exit, Failure> {
-    let cores = worker_cores(run.cores)?;
+pub(crate) fn on_ports(text: &str, shown: Shown<'_>, plan: Plan, run: &RunArgs) -> Result<Exit, Failure> {
+    let (cores, plan) = (worker_cores(run.cores)?, Arc::new(plan));
     repeated(run, shown, || {
         let sinks = Sinks::open(run, text)?;
         let (mut live, mut commands) = Live::new(run, sinks)?;
@@ -305,7 +306,7 @@ pub(crate) fn worker_cores(wanted: u16) -> Result<Vec<usize>, Failure> {
 
 /// Opens the ports of a plan and runs it.
 pub(crate) fn on_rig(
-    plan: Plan,
+    plan: Arc<Plan>,
     cores: Vec<usize>,
     histograms: bool,
     commands: &mut Commands,

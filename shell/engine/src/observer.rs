@@ -35,6 +35,12 @@ pub trait TrialObserver {
     /// A snapshot of the trial.
     fn snapshot(&mut self, view: &View<'_>);
 
+    /// Whether the observer reads counts of single streams since the last snapshot; evaluated once, before traffic. If not, they
+    /// are not kept, and in a [`View`] only totals have streams.
+    fn reads_streams(&self) -> bool {
+        true
+    }
+
     /// Whether [`keep`](Self::keep) is called; evaluated once, before traffic.
     fn keeps(&self) -> bool {
         false

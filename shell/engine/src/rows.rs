@@ -269,7 +269,7 @@ pub(crate) fn streams(
         let epoch = instants.map(|at| at.epoch);
         let egress = egress(trial, sums, index, epoch, !is_of_another_clock(trial, sums));
         let paths = instants.map_or_else(Named::new, |at| paths(trial, sums, index, at.epoch));
-        let outages = instants.and_then(|at| at.outages.row(index, at.epoch));
+        let outages = instants.and_then(|at| at.outages.row(index, at.epoch)).map(Box::new);
         let arrived = instants.and_then(|at| since(counts.and_then(|_| at.spans.of(index))?, at.epoch));
         let window = match (trial.plan.sent_elsewhere, arrived) {
             (Some(_), Some(arrived)) => sent_within(arrived, sums.sent[index]),
@@ -302,9 +302,14 @@ pub(crate) fn streams(
                 false => "signature".into(),
             }),
             damaged: damages(trial, sums, index).map(|(counts, _)| counts.packets()),
-            damage: damages(trial, sums, index).filter(|_| final_counts).map(damage),
-            pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
-            replay: plan.capture.as_deref().filter(|report| final_counts && !report.is_plain()).map(replayed),
+            damage: damages(trial, sums, index).filter(|_| final_counts).map(damage).map(Box::new),
+            pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten().map(Box::new),
+            replay: plan
+                .capture
+                .as_deref()
+                .filter(|report| final_counts && !report.is_plain())
+                .map(replayed)
+                .map(Box::new),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
     }
@@ -478,13 +483,13 @@ struct Row<'a> {
     /// Since the start of traffic.
     arrived: Option<Span>,
     paths: Named<PathResult>,
-    outages: Option<OutagesResult>,
+    outages: Option<Box<OutagesResult>>,
     egress: Named<EgressResult>,
     integrity: Option<Cow<'static, str>>,
     damaged: Option<u64>,
-    damage: Option<DamageResult>,
-    pacing: Option<PacingResult>,
-    replay: Option<ReplayResult>,
+    damage: Option<Box<DamageResult>>,
+    pacing: Option<Box<PacingResult>>,
+    replay: Option<Box<ReplayResult>>,
 }
 
 /// Packets of a capture that were not sent unmodified.
@@ -588,15 +593,15 @@ fn since(span: Span, epoch: Nanos) -> Option<Span> {
 
 impl Row<'_> {
     /// Times of packets that no pause touched.
-    fn undisturbed(&self, all: &Counts) -> Option<UndisturbedResult> {
+    fn undisturbed(&self, all: &Counts) -> Option<Box<UndisturbedResult>> {
         let Undisturbed { counts, latency: histogram } = self.undisturbed?;
         let delays = Some(counts).filter(|_| self.one_clock);
-        Some(UndisturbedResult {
+        Some(Box::new(UndisturbedResult {
             ratio: counts.received as f64 / all.received.max(1) as f64,
             latency_ns: delays.and_then(|c| latency(&c.latency, histogram.as_ref())),
             jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.undisturbed_jitter)),
             interarrival_ns: spread(&counts.interarrival),
-        })
+        }))
     }
 
     fn result(self, final_counts: bool) -> StreamResult {

@@ -48,11 +48,12 @@ use profile::Plan;
 use profile::plan::{Criterion, PortPlan, SessionEntry};
 use result::{ClockResult, RateChange, ResultDocument, WorkerResult};
 use std::borrow::Cow;
+use std::sync::Arc;
 use units::Nanos;
 
 /// A Plan on open ports.
 pub struct Session {
-    plan: Plan,
+    plan: Arc<Plan>,
     rig: Rig,
     attended: bool,
     /// The plan with the streams that were added to the last trial, if any were.
@@ -63,7 +64,8 @@ pub struct Session {
 
 impl Session {
     /// Loads `plan` on the ports of `rig`, which are in the plan's order.
-    pub fn load(plan: Plan, rig: Rig) -> Self {
+    pub fn load(plan: impl Into<Arc<Plan>>, rig: Rig) -> Self {
+        let plan = plan.into();
         assert_eq!(plan.ports.len(), rig.ports.len(), "a rig has the ports of its plan");
         Self { plan, rig, attended: false, grown: None, raw: None }
     }
@@ -95,7 +97,7 @@ impl Session {
         commands: &mut Commands,
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError> {
-        let (plan, rig) = (&self.plan, &mut self.rig);
+        let (plan, rig): (&Plan, _) = (&self.plan, &mut self.rig);
         if let Some(port) = plan.ports.iter().find(|port| port.punt.is_some()) {
             let reason = "a simulated run has no network namespaces; leave it out".to_owned();
             return Err(EngineError::Punt { port: port.name.clone(), reason });
@@ -164,7 +166,7 @@ impl Session {
         user: &mut dyn PortUser,
         idle: &dyn Fn(Nanos),
     ) -> Result<ResultDocument, EngineError> {
-        let (plan, rig) = (&self.plan, &mut self.rig);
+        let (plan, rig): (&Plan, _) = (&self.plan, &mut self.rig);
         if let Some(port) = plan.ports.iter().find(|port| port.rate_max.is_some() || port.punt.is_some()) {
             let reason =
                 "this test keeps to no limit of a port, and serves no network namespace of its hosts";
@@ -206,6 +208,10 @@ struct Unseen;
 impl TrialObserver for Unseen {
     fn interval(&self) -> Nanos {
         Nanos::MAX
+    }
+
+    fn reads_streams(&self) -> bool {
+        false
     }
 
     fn snapshot(&mut self, _: &View<'_>) {}

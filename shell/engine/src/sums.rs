@@ -1,6 +1,6 @@
 //! Sums of all workers' counts.
 
-use crate::counts::interval::{Interval, PortCounts, Shape};
+use crate::counts::interval::{Interval, PortCounts, Shape, clear, is_any};
 use crate::counts::sessions::SessionCounts;
 use crate::phases::Phases;
 use measure::{Damages, Egress, Paths, Totals};
@@ -138,6 +138,11 @@ impl Sums {
         self.sent[stream] + self.since.sent.get(stream).copied().unwrap_or(0)
     }
 
+    /// The same without rows of streams.
+    pub(crate) fn without_streams(shape: Shape, workers: usize) -> Self {
+        Self::new(Shape { streams: 0, ..shape }, workers)
+    }
+
     /// Has room for more streams.
     pub(crate) fn grow(&mut self, shape: Shape) {
         self.arrivals.grow(shape.streams, shape.scale);
@@ -157,11 +162,8 @@ impl Sums {
         self.paths.clear();
         self.egress.clear();
         self.damages.clear();
-        self.sent.fill(0);
-        self.sent_bytes.fill(0);
-        self.sent_touched.fill(0);
-        self.sent_late.fill(0);
-        self.passed.fill(0);
+        let Self { sent, sent_bytes, sent_touched, sent_late, passed, .. } = self;
+        [sent, sent_bytes, sent_touched, sent_late, passed].into_iter().for_each(|numbers| clear(numbers));
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
@@ -252,12 +254,18 @@ impl Sums {
         self.paths.merge(&interval.paths);
         self.egress.merge(&interval.egress);
         self.damages.merge(&interval.damages);
-        self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
-        self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
-        let touched = self.sent_touched.iter_mut().zip(&interval.sent_touched);
-        touched.for_each(|(sum, n)| *sum += n);
-        self.sent_late.iter_mut().zip(&interval.sent_late).for_each(|(sum, n)| *sum += n);
-        self.passed.iter_mut().zip(&interval.passed).for_each(|(sum, n)| *sum += n);
+        for (sums, numbers) in [
+            (&mut self.sent, &interval.sent),
+            (&mut self.sent_bytes, &interval.sent_bytes),
+            (&mut self.sent_touched, &interval.sent_touched),
+            (&mut self.sent_late, &interval.sent_late),
+            (&mut self.passed, &interval.passed),
+        ] {
+            // Most are zero for all streams, most of the time.
+            if is_any(numbers) {
+                sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
+            }
+        }
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
         self.phases.add(&interval.sessions);

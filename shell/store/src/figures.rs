@@ -154,7 +154,7 @@ fn latency(result: &ResultDocument, of: impl Fn(&LatencyResult) -> Option<u64>) 
 
 /// The largest of the streams'; with many streams only ports have it.
 fn pacing(result: &ResultDocument, of: fn(&PacingResult) -> f64) -> Option<f64> {
-    most(&result.streams, |stream| stream.pacing_ns.as_ref().map(of))
+    most(&result.streams, |stream| stream.pacing_ns.as_deref().map(of))
         .or_else(|| most(&result.ports, |port| port.pacing_ns.as_ref().map(of)))
 }
 

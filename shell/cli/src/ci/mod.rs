@@ -220,7 +220,7 @@ impl Source {
             let mut tester = SimTester::new(&plan, args.dut, args.cores);
             return Ok(tester.run(plan, &mut commands, &mut Unobserved)?);
         }
-        on_rig(plan, worker_cores(args.cores)?, true, &mut commands, &mut Unobserved)
+        on_rig(plan.into(), worker_cores(args.cores)?, true, &mut commands, &mut Unobserved)
     }
 }
 

@@ -131,7 +131,7 @@ pub(crate) fn http(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<Exit, 
         return Ok(Exit::Done);
     }
     let plan = of_options("http", &text, None, run)?;
-    on_ports(&text, Shown::run("http"), &plan, run)
+    on_ports(&text, Shown::run("http"), plan, run)
 }
 
 fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, Failure> {

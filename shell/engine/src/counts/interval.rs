@@ -304,11 +304,8 @@ impl Interval {
         self.samples.clear();
         self.egress.clear();
         self.damages.clear();
-        self.sent.fill(0);
-        self.sent_bytes.fill(0);
-        self.sent_touched.fill(0);
-        self.sent_late.fill(0);
-        self.passed.fill(0);
+        let Self { sent, sent_bytes, sent_touched, sent_late, passed, .. } = self;
+        [sent, sent_bytes, sent_touched, sent_late, passed].into_iter().for_each(|numbers| clear(numbers));
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);
@@ -318,4 +315,16 @@ impl Interval {
         self.long_turns_ns = 0;
         (self.slept_ns, self.overslept_max_ns) = (0, 0);
     }
+}
+
+/// Sets all to zero. Where all are, nothing is written.
+pub(crate) fn clear(numbers: &mut [u64]) {
+    if is_any(numbers) {
+        numbers.fill(0);
+    }
+}
+
+/// Whether one of them is not zero.
+pub(crate) fn is_any(numbers: &[u64]) -> bool {
+    numbers.iter().fold(0, |all, n| all | n) > 0
 }

@@ -82,6 +82,8 @@ pub(super) struct Collector<'a> {
     spans: Spans,
     outages: TrialOutages,
     current: Sums,
+    /// Whether `current` has rows of streams.
+    has_rows: bool,
     /// Counted since the observer kept an interval last, and when that was, if it keeps any.
     kept: Option<(Sums, Nanos)>,
     /// The most sessions at a time of all workers since the last call of `gathered`, by place in a list of all.
@@ -112,13 +114,21 @@ pub(super) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    pub(super) fn new(trial: &'a Trial<'a>, workers: usize, epoch: Nanos, is_real: bool) -> Self {
-        let sums = Sums::new(trial.shape, workers);
-        let mut total = sums.clone();
+    /// `has_rows`: whether an observer reads counts of single streams from one snapshot to the next.
+    pub(super) fn new(
+        trial: &'a Trial<'a>,
+        workers: usize,
+        epoch: Nanos,
+        is_real: bool,
+        has_rows: bool,
+    ) -> Self {
+        let mut total = Sums::new(trial.shape, workers);
         total.phases = Phases::new(&trial.plan);
+        let current = if has_rows { Sums::new } else { Sums::without_streams };
         Self {
             trial: Cow::Borrowed(trial),
-            current: sums,
+            current: current(trial.shape, workers),
+            has_rows,
             total,
             kept: None,
             spans: Spans::new(trial.shape.streams, workers),
@@ -170,7 +180,9 @@ impl<'a> Collector<'a> {
     /// Goes on with a trial of more streams.
     pub(super) fn grow(&mut self, trial: Trial<'a>) {
         self.spare.clear();
-        self.current.grow(trial.shape);
+        if self.has_rows {
+            self.current.grow(trial.shape);
+        }
         if let Some((kept, _)) = &mut self.kept {
             kept.grow(trial.shape);
         }

@@ -182,7 +182,7 @@ pub(super) fn run<'a>(
         if let Some(start) = trial.start {
             observer.started(epoch.since(start));
         }
-        let mut collector = Collector::new(trial, count, epoch, true);
+        let mut collector = Collector::new(trial, count, epoch, true, observer.reads_streams());
         let mut threads = Threads { lines, clock, sending: &sending };
         let (captures, senders) = (&mut background.captures, &background.senders);
         let control = ControlLoop {

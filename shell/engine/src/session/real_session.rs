@@ -18,6 +18,7 @@ use crate::session::PortUser;
 use crate::trust;
 use os::TscClock;
 use port::PortFacts;
+use profile::Plan;
 use result::{ClockResult, CoreMove, ProtocolResult, ResultDocument};
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ impl Session {
     ) -> Result<ResultDocument, EngineError> {
         let self_latency = trust::self_latency(clock);
         let skew = clock.cores_agree(&options.cores);
-        let (plan, rig) = (&self.plan, &mut self.rig);
+        let (plan, rig): (&Plan, _) = (&self.plan, &mut self.rig);
         let idle = |_| std::thread::sleep(Duration::from_micros(50));
         rig.control_cores = os::cpu::control_cores(&options.cores);
         rig.limit(plan);

@@ -29,7 +29,7 @@ pub(super) fn run<'a, V: VirtualClock>(
     let epoch = clock.now() + LEAD;
     observer.begins(epoch);
     workers.iter_mut().try_for_each(|worker| worker.attach(epoch))?;
-    let mut collector = Collector::new(trial, count, epoch, false);
+    let mut collector = Collector::new(trial, count, epoch, false, observer.reads_streams());
     let mut turns = Turns { workers, clock, idle: false };
     let (captures, senders) = (&mut background.captures, &background.senders);
     let (stopped, failure) = ControlLoop {

@@ -210,11 +210,11 @@ impl Trial<'_> {
             let remake = plan.flows.clone().map(Remake::Flows).or_else(loops);
             return Ok(Varied::in_turn(templates, remake));
         }
-        let mut filler = None;
+        let (mut filler, spec) = (None, stream.packet(plan));
         let mut built = |size: &FrameLen| -> Result<Packet, EngineError> {
-            let mut packet = stream.packet.build(*size).map_err(|e| bad(e.to_string()))?;
+            let mut packet = spec.build(*size).map_err(|e| bad(e.to_string()))?;
             if let Some(integrity) = &self.integrity {
-                filler = integrity.filler(index as u32, share.index as u8, &stream.packet, &mut packet);
+                filler = integrity.filler(index as u32, share.index as u8, &spec, &mut packet);
             }
             Ok(packet)
         };
@@ -253,7 +253,7 @@ impl Trial<'_> {
         if self.plan.ports[stream.from].checksum == ChecksumBy::Offload
             && let Some((stamp, l2_len, l3_len)) = Stamp::prepare_offload(&mut packet, lane)
         {
-            let offload = offload(&stream.packet, l2_len as u8, l3_len as u16);
+            let offload = offload(&self.plan.streams[index].packet, l2_len as u8, l3_len as u16);
             return Ok(Template::new(blocks, &packet, Some(stamp), offload));
         }
         let stamp = Stamp::prepare(&mut packet, lane).ok_or_else(|| EngineError::Stream {

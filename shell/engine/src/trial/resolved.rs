@@ -40,8 +40,6 @@ pub(crate) struct TrialStream {
     pub(crate) speed_bps: u64,
     /// Destination and source hardware address, where the ports and their neighbours give them.
     pub(super) macs: [Option<[u8; 6]>; 2],
-    /// With these filled in.
-    pub(super) packet: PacketSpec,
     pub(crate) load: StreamLoad,
     /// When it ends, if it does at a time.
     pub(crate) end: Option<Nanos>,
@@ -67,7 +65,17 @@ impl TrialStream {
     /// Redirects its packets to another next hop.
     pub(super) fn send_to(&mut self, mac: [u8; 6]) {
         self.macs[0] = Some(mac);
-        set_mac(&mut self.packet, "dst", mac);
+    }
+
+    /// Its packet with its hardware addresses. `plan` is its plan, which has the packet, often that of many streams.
+    pub(super) fn packet(&self, plan: &StreamPlan) -> PacketSpec {
+        let mut packet = PacketSpec::clone(&plan.packet);
+        for (field, mac) in ["dst", "src"].into_iter().zip(self.macs) {
+            if let Some(mac) = mac {
+                set_mac(&mut packet, field, mac);
+            }
+        }
+        packet
     }
 
     /// Whether it is not removed at `at` yet.
@@ -510,8 +518,11 @@ fn streams(
     hosts: &EmulatedHosts,
     mac: MacOf<'_>,
 ) -> Result<Vec<TrialStream>, EngineError> {
-    let all = (0..plan.streams.len()).map(|index| stream(plan, index, facts, hosts, mac));
-    let mut streams = all.collect::<Result<Vec<_>, _>>()?;
+    // Collected as a result, they would get room for more than there are.
+    let mut streams = Vec::with_capacity(plan.streams.len());
+    for index in 0..plan.streams.len() {
+        streams.push(stream(plan, index, facts, hosts, mac)?);
+    }
     for link in plan.chains.iter().flat_map(|chain| &chain.links) {
         streams[link.stream].chained = true;
     }
@@ -559,12 +570,6 @@ fn stream(
         NextHop::Resolve(ip) => mac(stream.from, stream.from_host, ip),
     };
     let source = stream.fill_source_mac.then_some(hosts.ports[stream.from].host(stream.from_host).mac);
-    let mut packet = PacketSpec::clone(&stream.packet);
-    for (field, mac) in [("dst", next_hop), ("src", source)] {
-        if let Some(mac) = mac {
-            set_mac(&mut packet, field, mac);
-        }
-    }
     Ok(TrialStream {
         from: stream.from,
         to: stream.to,
@@ -572,7 +577,6 @@ fn stream(
         marked: stream.mark.is_some(),
         speed_bps: speed,
         macs: [next_hop, source],
-        packet,
         end: stream.duration.map(|time| stream.start_delay.saturating_add(time)),
         load,
         chained: false,

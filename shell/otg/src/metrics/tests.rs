@@ -235,7 +235,7 @@ fn convergence_is_told_from_the_event_that_outages_followed() {
     {
         let name = &translation.flows[0].streams[number].name;
         let row = total.streams.get_mut(name).unwrap();
-        row.outages = Some(OutagesResult { last, ..OutagesResult::default() });
+        row.outages = Some(OutagesResult { last, ..OutagesResult::default() }.into());
     }
     let event =
         |kind, source: &str, begin_s, end_s| ControlEvent { kind, source: source.into(), begin_s, end_s };

@@ -368,7 +368,7 @@ fn stream_table(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
 /// Evenness of departures.
 fn departures(rows: &[(&String, &StreamResult)], ports: &[(&String, &PortResult)]) -> Option<Markup> {
     let of_streams =
-        rows.iter().filter_map(|(name, s)| Some((format!("stream {name}"), s.pacing_ns.as_ref()?)));
+        rows.iter().filter_map(|(name, s)| Some((format!("stream {name}"), s.pacing_ns.as_deref()?)));
     let mut rows: Vec<(String, &PacingResult)> = of_streams.collect();
     if rows.is_empty() {
         let of_ports =
