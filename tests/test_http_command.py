@@ -44,7 +44,7 @@ while True:
 
 # One that takes 5 ms for each request.
 SLOW = STALLING.replace("        key.fileobj.sendall", "        time.sleep(0.005)\n        key.fileobj.sendall")
-LIMIT = re.compile(r"sessions http: the server, or the path to it, was the limit: 4 connections waited for responses while the tester had \d+% of its time to spare")
+LIMIT = re.compile(r"sessions http: the server, or the path to it, was the limit: 4 connections waited for it while the tester had \d+% of its time to spare")
 
 
 def prepared(host):
@@ -184,8 +184,7 @@ def test_a_server_that_is_the_limit_is_named(host):
 
 @pytest.mark.unsteady("a busy machine answers late")
 def test_requests_that_still_wait_at_the_end_count(host):
-    """A server that stalls for the last 3 of 8 s at 1,000 requests/s: what is due meanwhile is not sent, and neither its times nor its
-    failures are left out."""
+    """A server that stalls for the last 3 of 8 s at 1,000 requests/s: what is due meanwhile is not sent, and its times are not left out."""
     host.lab.start(PYTHON, "-c", STALLING, 60, ns=host.host)
     wait_until(lambda: host.host.run("ss", "-H", "-l", "-t", "-n", "sport = :80").strip(), "the server listens")
     done = http(host, url(host, "/"), "-r", 1000, "-z", "8s", "-c", 20, "--max-p99", "1s", "--json", "-")
@@ -194,7 +193,7 @@ def test_requests_that_still_wait_at_the_end_count(host):
     due, waiting = one["ttlb_due_ns"], one["unsent_requests"]
     assert 7_900 <= one["requests"] + waiting <= 8_001 and abs(waiting / 3_000 - 1) < 0.05, one
     assert abs(due["p99"] / 2.92e9 - 1) < 0.05 and one["ttlb_ns"]["p99"] < 0.1e9, one
-    assert due["samples"] == one["transactions"] + waiting and abs(one["failed_requests_ratio"] / 0.375 - 1) < 0.05, one
+    assert due["samples"] == one["transactions"] + waiting, one
     told = f"{waiting:,} of {one['requests'] + waiting:,} requests due not sent: no session was free"
     assert told in done.json["achieved"]["summary"], done.json["achieved"]
 
@@ -240,10 +239,9 @@ def test_most_requests_that_wait_fail_the_run(lab):
     one = done.json["sessions"]["web"]
     waiting = one["unsent_requests"]
     assert 790 <= waiting <= 850 and one["ttlb_due_ns"]["samples"] == one["transactions"] + waiting, one
-    assert one["failed_requests_ratio"] == pytest.approx(waiting / (one["requests"] + waiting)), one
     assert done.json["achieved"]["summary"].startswith("Less than half succeeded: 2 of 2 sessions completed (100%); "), done.json["achieved"]
     kept = simulated(lab, app, concurrent=20, **late).ok().json
-    assert kept["sessions"]["web"]["failed_requests_ratio"] == 0 and "due" not in kept["achieved"]["summary"], kept["achieved"]
+    assert "due" not in kept["achieved"]["summary"], kept["achieved"]
 
 
 def test_sessions_that_concurrent_withholds_are_noted(lab):

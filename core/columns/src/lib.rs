@@ -8,7 +8,7 @@
 //!
 //! Separate because a million rows are written and read each second: it is built for speed, and what uses it for size.
 //!
-//! Invariants: a row that is read equals, bit by bit, the one that was written. Lengths are checked when a block arrives; after that
+//! Invariants: a row that is read equals, bit by bit, the one that was written, except for numbers that documents do not have (NaN, infinity). Lengths are checked when a block arrives; after that
 //! every place in it is there.
 
 #![forbid(unsafe_code)]

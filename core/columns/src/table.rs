@@ -653,6 +653,39 @@ mod tests {
         }
     }
 
+    /// With enough rows for values that are found by ranks; bits beyond the last row count for none.
+    #[test]
+    fn bytes_of_many_rows_are_read_without_harm() {
+        const ROWS: usize = 1_101;
+        let rows = || {
+            (0..ROWS as u64).map(|row| StreamResult {
+                tx: row * row,
+                rx: (row % 3 == 0).then_some(row),
+                offered_pps: if row % 7 == 0 { row as f64 } else { 0.0 },
+                ..StreamResult::default()
+            })
+        };
+        let whole = sent(RowsMessage::new(rows(), rows()));
+        let tables = whole.tables(ROWS).unwrap();
+        assert!(tables.iter().all(|table| table.rows().eq(rows())));
+        let (mut state, mut read) = (11u64, 0);
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize
+        };
+        for _ in 0..300 {
+            let mut message = sent(RowsMessage::new(rows(), rows()));
+            for _ in 0..=random() % 3 {
+                let at = random() % message.block.len();
+                message.block[at] = random() as u8;
+            }
+            if let Ok(tables) = message.tables(ROWS) {
+                read += tables.iter().flat_map(Table::rows).count();
+            }
+        }
+        assert!(read > 0);
+    }
+
     #[test]
     fn rows_that_a_machine_does_not_have_are_refused() {
         for places in [vec![20], vec![u32::MAX], vec![3, 3], vec![4, 3]] {

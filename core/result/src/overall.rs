@@ -153,6 +153,9 @@ impl ResultDocument {
         let unsent: u64 = self.ports.values().filter_map(|port| port.tx_unsent).sum();
         let unopened: u64 =
             self.sessions.values().filter_map(|entry| entry.unopened).map(|n| n.max(0) as u64).sum();
+        if unsent + unopened == 0 {
+            return false;
+        }
         let parts = [(&achieved.packets, unsent), (&achieved.sessions, unopened)];
         parts.into_iter().all(|(part, withheld)| {
             part.as_ref().is_none_or(|part| {

@@ -88,7 +88,7 @@ part! {
         #[serde(skip_serializing_if = "Option::is_none")]
         unasked: Option<u64> = COUNT;
         /// Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the redirects
-        /// it follows count as one. With `late_requests: send` requests that still wait at the end count as failed. Clients only.
+        /// it follows count as one. Clients only.
         #[serde(skip_serializing_if = "Option::is_none")]
         failed_requests_ratio: Option<f64> = RATIO.clients();
         /// Complete responses received (clients) or sent (servers).

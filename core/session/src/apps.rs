@@ -297,6 +297,11 @@ impl Apps {
         if pacer.keeps() { pacer.kept(now).min(left.unwrap_or(u64::MAX)) } else { pacer.expired(now) }
     }
 
+    /// Whether an entry's clients send requests late that no session was free for, instead of leaving them out.
+    pub fn keeps_requests(&self, session: usize) -> bool {
+        self.pacers[session].requests.as_ref().is_some_and(Pacer::keeps)
+    }
+
     /// Adds the requests that [`Apps::unsent_requests`] still wait at `now` to `counts`' times from when requests were due, with
     /// the time they have waited so far, unless they are no more than one in a thousand.
     pub fn count_waiting(&self, session: usize, now: Nanos, counts: &mut Counts) {

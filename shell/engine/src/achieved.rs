@@ -15,6 +15,8 @@ use units::{count, percent, quantity};
 
 /// After a share of load of which a criterion demands that it fails.
 const DEMANDED: &str = "; a criterion demands loss or failures";
+/// Share of requests due, as a divisor, of which more must wait at the end to be named.
+const FEW: u64 = 100;
 /// Names listed in a sentence.
 const NAMES_MAX: usize = 5;
 /// Share of its time from which on traffic lasted all of it.
@@ -26,18 +28,23 @@ const REASONS_MAX: usize = 3;
 
 /// Share of the load requested by `plan` that succeeded in its trial.
 pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult {
-    let demands_failure = |section: &str, name: &str, asked: u64| {
+    // `asked` has the most that a number of the row can be.
+    let demanded = |section: &str, name: &str, asked: &dyn Fn(&str) -> u64| {
         let prefix = format!("{section}.{name}.");
-        let of_row = |criterion: &&Criterion| criterion.path.starts_with(&prefix);
-        plan.criteria.iter().filter(of_row).any(|criterion| {
-            demands_failure(&criterion.path[prefix.len()..], criterion.comparison, criterion.bound, asked)
+        plan.criteria.iter().any(|criterion| {
+            criterion.path.strip_prefix(&prefix).is_some_and(|number| {
+                demands_failure(number, criterion.comparison, criterion.bound, asked(number))
+            })
+        })
+    };
+    let entry_demands_failure = |name: &str, side: &SideResult| {
+        demanded("sessions", name, &|number| match number {
+            "transactions" => side.requests,
+            _ => side.attempted + side.open_at_clear.unwrap_or(0),
         })
     };
     let mut tally = Tally::default();
-    let entries = document
-        .sessions
-        .iter()
-        .filter(|(name, entry)| !demands_failure("sessions", name, most_transactions(&entry.seen)));
+    let entries = document.sessions.iter().filter(|(name, entry)| !entry_demands_failure(name, &entry.seen));
     let mut unopened = 0;
     let each = entries.map(|(name, entry)| {
         unopened += entry.unopened.unwrap_or(0).max(0) as u64;
@@ -58,7 +65,7 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     for plan in &plan.streams {
         let received = document.streams.get(&plan.name).and_then(|stream| Some((stream.tx, stream.rx?)));
         let sent = received.map_or(0, |(tx, _)| tx);
-        let counts = plan.to.is_some() && plan.is_counted() && !demands_failure("streams", &plan.name, sent);
+        let counts = plan.to.is_some() && plan.is_counted() && !demanded("streams", &plan.name, &|_| sent);
         match received.filter(|_| counts) {
             Some((tx, rx)) => tally.add(&plan.name, tx, rx, 0, 0),
             None => whole[plan.from] = false,
@@ -86,11 +93,6 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let told = (sessions.as_ref(), packets.as_ref());
     let summary = summary(document, &rows, told, &requests, &withheld, success);
     AchievedResult { success, summary, sessions, packets }
-}
-
-/// The most that any count of success could be.
-fn most_transactions(side: &SideResult) -> u64 {
-    (side.attempted + side.open_at_clear.unwrap_or(0)).max(side.requests)
 }
 
 /// Whether a criterion passes only if some of `asked` packets are lost, or some sessions or requests fail.
@@ -232,6 +234,8 @@ struct Requests {
     due: u64,
     in_time: u64,
     waiting: u64,
+    /// Whether `unsent` has some of them.
+    is_counted: bool,
 }
 
 /// Classes of status that count as errors.
@@ -256,19 +260,23 @@ impl Requests {
             let unsent = unsent_requests(entry, row);
             all.unsent += unsent;
             if entry.session.load.late || entry.session.request_log().is_some() {
-                let waiting = row.unsent_requests.unwrap_or(0).max(0) as u64;
-                all.due += row.seen.requests + waiting;
-                all.in_time += row.seen.transactions.min(row.seen.requests);
+                // How many of them waited before counters were set to zero is not known.
+                let is_known = row.attempted_before_clear.is_none();
+                let waiting = row.unsent_requests.filter(|_| is_known).unwrap_or(0).max(0) as u64;
+                let redirected = client.redirects.as_ref().map_or(0, |redirects| redirects.followed);
+                all.due += row.seen.requests.saturating_sub(redirected) + waiting;
+                all.in_time += row.seen.transactions.min(row.seen.requests).saturating_sub(redirected);
+                all.waiting += waiting;
                 // All that were requested by number are counted.
-                all.waiting += if unsent > 0 { 0 } else { waiting };
+                all.is_counted |= unsent > 0;
             }
         }
         all
     }
 
-    /// Whether at least half of the requests that were due had a response.
+    /// Whether at least half of the requests that were due had a response, if some were not sent.
     fn are_enough(&self) -> bool {
-        2 * self.in_time >= self.due
+        self.waiting == 0 || 2 * self.in_time >= self.due
     }
 }
 
@@ -311,7 +319,9 @@ fn summary(
     let by_device = |part: Option<&AchievedPart>, withheld: u64| {
         part.is_none_or(|part| is_enough(&without(part, withheld), true))
     };
-    let is_of_tester = by_device(sessions, withheld.sessions) && by_device(packets, withheld.packets);
+    let is_of_tester = by_device(sessions, withheld.sessions)
+        && by_device(packets, withheld.packets)
+        && requests.are_enough();
     let mut text = match (success || is_of_tester, succeeded) {
         (true, _) => String::new(),
         (false, 0) if requests.answered > 0 => "No session completed: ".to_owned(),
@@ -357,7 +367,7 @@ fn summary(
         if requests.unsent > 0 {
             clauses.push(format!("{} requests not sent: {}", count(requests.unsent), requests.by));
         }
-        if requests.waiting > 0 {
+        if FEW * requests.waiting > requests.due && !requests.is_counted {
             clauses.push(format!(
                 "{} of {} requests due not sent: no session was free",
                 count(requests.waiting),

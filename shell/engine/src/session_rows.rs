@@ -71,8 +71,6 @@ fn seconds(span: Nanos) -> f64 {
 struct Seen {
     counts: SessionCounts,
     progress: SessionProgress,
-    /// Requests that were due and still wait to be sent.
-    waiting: u64,
     /// See [`Sums::most_seen`].
     most_seen: Option<u64>,
     /// Whether counters were set to zero before.
@@ -81,7 +79,7 @@ struct Seen {
 
 /// Result of one side.
 fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
-    let Seen { counts, progress, waiting, most_seen, is_cleared } = seen;
+    let Seen { counts, progress, most_seen, is_cleared } = seen;
     let SessionCounts { app, tcp, .. } = counts;
     let per_second = |n: u64| n as f64 / windows.active;
     SideResult {
@@ -97,8 +95,7 @@ fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
         active_max_at_least: *most_seen,
         open_per_s: app.established as f64 / windows.opening,
         requests: requests(app),
-        failed_requests_ratio: Some(failed_requests(app, *waiting))
-            .filter(|_| is_client && app.requests + waiting > 0),
+        failed_requests_ratio: Some(failed_requests(app)).filter(|_| is_client && app.requests > 0),
         unasked: Some(app.unasked).filter(|n| *n > 0),
         transactions: app.transactions,
         transactions_per_s: per_second(progress.transactions),
@@ -122,19 +119,13 @@ fn requests(counts: &Counts) -> u64 {
     counts.requests.saturating_sub(again)
 }
 
-/// Share of requests without a complete response of a good status. Requests in flight, and `waiting` ones, count as failed; one that is
-/// redirected is the same request until its last response.
-fn failed_requests(counts: &Counts, waiting: u64) -> f64 {
+/// Share of requests without a complete response of a good status. Requests in flight count as failed; one that is redirected is the
+/// same request until its last response.
+fn failed_requests(counts: &Counts) -> f64 {
     let redirected = counts.redirects.followed;
     let requests = requests(counts).saturating_sub(redirected);
     let good = counts.transactions.saturating_sub(redirected + counts.error_responses).min(requests);
-    (requests - good + waiting) as f64 / (requests + waiting).max(1) as f64
-}
-
-/// Requests of an entry's clients that were due and still wait to be sent; those that are left out instead are none.
-fn waiting(plan: &SessionPlan, counts: &SessionCounts) -> u64 {
-    let are_kept = plan.load.late || plan.request_log().is_some();
-    counts.unsent_requests.max(0) as u64 * u64::from(are_kept)
+    (requests - good) as f64 / requests.max(1) as f64
 }
 
 fn failed(counts: &Counts) -> Counters {
@@ -412,15 +403,11 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
             let windows = Windows::between(plan, since.at, span, whole);
             let main_side = if plan.client.is_some() { Side::Client } else { Side::Server };
             let before = since.attempted.get(SessionCounts::index(index, main_side)).copied();
-            let seen = |side| {
-                let counts = sums.sessions(index, side);
-                Seen {
-                    is_cleared: since.times > 0,
-                    waiting: waiting(plan, &counts),
-                    counts,
-                    progress: sums.progress(index, side),
-                    most_seen: sums.most_seen(index, side),
-                }
+            let seen = |side| Seen {
+                is_cleared: since.times > 0,
+                counts: sums.sessions(index, side),
+                progress: sums.progress(index, side),
+                most_seen: sums.most_seen(index, side),
             };
             let client = plan.client.as_ref().map(|played| (played, seen(Side::Client)));
             let server = plan.server.as_ref().map(|played| (played, seen(Side::Server)));
@@ -454,8 +441,7 @@ fn phases(index: usize, plan: &SessionPlan, sums: &Sums, end: Nanos) -> Named<Ph
         let from = sums.phases.begin(&phase)?;
         let span = seconds(phase.to.since(from));
         let progress = SessionProgress::of(&counts);
-        let waiting = waiting(plan, &counts);
-        let seen = Seen { counts, progress, waiting, most_seen: None, is_cleared: false };
+        let seen = Seen { counts, progress, most_seen: None, is_cleared: false };
         let windows = Windows { opening: span, active: span };
         let (from_s, to_s) = (from.as_secs_f64(), phase.to.as_secs_f64());
         Some((phase.name.to_owned(), PhaseResult { from_s, to_s, seen: side(&seen, windows, true) }))

@@ -34,6 +34,8 @@ pub(crate) struct Opening {
     pub(crate) hops: Vec<ServerHops>,
     /// Reported part of the load.
     told: Told,
+    /// Whether all sessions were opened and are over, before the end: no request waits for one.
+    is_through: bool,
     /// Whether the times of requests that wait at the end are counted.
     counted_waiting: bool,
 }
@@ -48,7 +50,12 @@ struct Told {
 
 impl Opening {
     pub(crate) fn new(entry: usize, clients: Clients, hops: Vec<ServerHops>) -> Self {
-        Self { entry, clients, hops, told: Told::default(), counted_waiting: false }
+        Self { entry, clients, hops, told: Told::default(), is_through: false, counted_waiting: false }
+    }
+
+    /// Finds out whether it is through at `at`, before the end.
+    fn look(&mut self, apps: &Apps, at: Nanos) {
+        self.is_through = self.clients.is_done(at) && self.clients.active(apps) == 0;
     }
 }
 
@@ -359,7 +366,10 @@ impl Flows {
     fn wind_down(&mut self, now: Nanos) {
         let next = match self.stage {
             Stage::Running => {
-                self.openings.iter_mut().for_each(|opening| opening.clients.stop());
+                for opening in &mut self.openings {
+                    opening.look(&self.apps, self.at);
+                    opening.clients.stop();
+                }
                 0
             }
             Stage::Ending { next } => next,
@@ -507,12 +517,22 @@ impl Flows {
             let sum = &mut sessions[SessionCounts::index(opening.entry, Side::Client)];
             let at = self.at.min(Nanos(self.end.0.saturating_sub(1)));
             let instant = self.epoch.saturating_add(at);
+            let keeps = self.apps.keeps_requests(opening.entry);
+            if self.stage == Stage::Running {
+                opening.look(&self.apps, at);
+            }
+            let unsent_requests = match keeps && opening.is_through {
+                true => 0,
+                false => self.apps.unsent_requests(opening.entry, instant),
+            };
             let now = Told {
                 unopened: opening.clients.missed(at),
                 withheld: opening.clients.totals().withheld,
-                unsent_requests: self.apps.unsent_requests(opening.entry, instant),
+                unsent_requests,
             };
-            if self.stage == Stage::Ended && !std::mem::replace(&mut opening.counted_waiting, true) {
+            let is_first =
+                self.stage == Stage::Ended && !std::mem::replace(&mut opening.counted_waiting, true);
+            if is_first && keeps && unsent_requests > 0 {
                 self.apps.count_waiting(opening.entry, instant, &mut sum.app);
             }
             let told = opening.told;

@@ -36,12 +36,13 @@ impl Otg {
                 }
             }
             ProtocolsRequest::All(false) => {
-                session.protocols = false;
                 let Some(run) = session.speaking().filter(|_| translation.has_protocols()) else {
+                    session.protocols = false;
                     self.settle(session, caller).await?;
                     return Ok(Vec::new());
                 };
                 let now = snapshot(&run).await?;
+                session.protocols = false;
                 if (0..translation.flows.len()).any(|flow| session.sends(translation, &now, flow)) {
                     // Traffic goes on.
                     self.change_all(&run, translation, false).await?;

@@ -29,7 +29,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, Semaphore};
 
 /// Names that a warning lists.
 const NAMED_MAX: usize = 8;
@@ -368,10 +368,18 @@ async fn apart<T: Send + 'static>(
     })
 }
 
+/// Turn to make a snapshot: a client that leaves does not end the making of its own.
+static SNAPSHOTS: Semaphore = Semaphore::const_new(1);
+
 /// Everything that is known of a run: its rows of streams are made for it.
 async fn snapshot(run: &Arc<RunJob>) -> Result<Snapshot, Errors> {
+    let turn = SNAPSHOTS.acquire().await.map_err(|_| Errors::internal("the server is being stopped"))?;
     let run = run.clone();
-    apart(move || Ok(run.snapshot())).await
+    apart(move || {
+        let _turn = turn;
+        Ok(run.snapshot())
+    })
+    .await
 }
 
 /// The service's refusal, in the model's terms.
