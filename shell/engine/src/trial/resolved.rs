@@ -530,6 +530,15 @@ pub(super) fn check_checksums(port: &PortPlan, facts: &PortFacts) -> Result<(), 
     Ok(())
 }
 
+/// Refuses streams that the ports of a plan can't send.
+pub(super) fn check_streams(plan: &Plan, facts: &[PortFacts]) -> Result<(), EngineError> {
+    let plan = fitted(plan, facts)?;
+    for stream in &plan.streams {
+        check_stream(&plan, stream, &facts[stream.from])?;
+    }
+    Ok(())
+}
+
 /// Refuses what the port of a stream can't send; returns its layer-1 speed.
 fn check_stream(plan: &Plan, stream: &StreamPlan, fact: &PortFacts) -> Result<u64, EngineError> {
     let bad = |reason: String| EngineError::Stream { stream: stream.name.clone(), reason };

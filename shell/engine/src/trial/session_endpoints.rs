@@ -372,6 +372,19 @@ fn part_clocks(plan: &mut SessionPlan) {
     }
 }
 
+/// Refuses sessions that the ports of a plan can't carry.
+pub(super) fn check_sessions(plan: &Plan, facts: &[PortFacts]) -> Result<(), EngineError> {
+    for session in plan.sessions.iter().map(|entry| &entry.session) {
+        for mut side in session.client.iter().chain(&session.server).cloned() {
+            let facts = &facts[side.port];
+            fit_mtu(&mut side, facts);
+            check_side(plan, &side, facts)
+                .map_err(|reason| EngineError::Sessions { name: session.name.clone(), reason })?;
+        }
+    }
+    Ok(())
+}
+
 fn check_side(plan: &Plan, side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
     check_mtu(side, facts)?;
     check_checksums(&plan.ports[side.port], facts)
