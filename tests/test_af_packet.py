@@ -4,6 +4,7 @@ import json
 import signal
 import time
 
+import captures
 import pytest
 from hosts import PYTHON, Host
 from lab import call, need, pair, settled, wait_until
@@ -54,6 +55,62 @@ def test_fragments_arrive_one_by_one(lab, tester, cores):
     found = {line: seen.count(line) for line in set(seen)}
     assert set(found.values()) == {COUNT} and len(found) == len(FRAGMENTS), found
     assert all(line.endswith("\t252") for line in found), found
+
+
+@pytest.mark.parametrize("driver", ["afpacket", "xdp"])
+@pytest.mark.parametrize("mtu", [1500, 3000])
+def test_a_tag_does_not_count_in_the_mtu(lab, driver, mtu):
+    """Frames with one tag of 802.1Q are longer by it: the kernel takes them, of other tags it does not."""
+    namespace = lab.netns("tags")
+    lab.veth(namespace, "v0", namespace, "v1", mtu=mtu)
+    # Without it, the other end takes no frames that XDP sends.
+    namespace.run("ethtool", "-K", "v1", "gro", "on")
+    packet = [MAC, {"vlan": {"id": 5}}, *FRAGMENTS["whole"][1:]]
+    ports = pair(f"{driver}:v0", "afpacket:v1")
+
+    def run(packet, beyond):
+        stream = {"name": "s", "from": "west", "to": "east", "packet": packet, "rate": "1kpps", "count": 20, "size": f"{mtu + beyond}B"}
+        return lab.eagre("run", lab.profile(ports, [stream], load={"duration": "1s", "drain": "300ms"}), "--json", "-", ns=namespace)
+
+    one = run(packet, 22).result()["streams"]["s"]
+    assert (one["tx"], one["rx"]) == (20, 20), one
+    assert run(FRAGMENTS["whole"], 18).result()["streams"]["s"]["rx"] == 20
+    service = [{"ethernet": {**MAC["ethernet"], "type": 0x88A8}}, *packet[1:]]
+    for packet in (FRAGMENTS["whole"], service):
+        run(packet, 22).refused(2, f"longer than the {mtu + 18} bytes port west carries")
+
+
+def test_full_tagged_packets_are_replayed(lab, tester):
+    """What is left out because it is longer than the port carries is said with its number."""
+    frames = {kind: [captures.eth(bytes(size), tags=[(kind, 5)]) for size in (100, 1500) * 5] for kind in (0x8100, 0x88A8)}
+    for kind, left_out in ((0x8100, 0), (0x88A8, 5)):
+        file = lab.folder() / "tags.pcap"
+        file.write_bytes(captures.pcap(frames[kind]))
+        done = lab.eagre("replay", file, "--port", "afpacket:v0", "--to", "afpacket:v1", "--json", "-", ns=tester)
+        result = done.result()
+        assert result["ports"]["tx"]["tx_packets"] == 10 - left_out, result["ports"]
+        said = result["achieved"]["summary"]
+        reason = "; 5 of those asked for not sent: their frames are longer than their port carries"
+        assert ("not sent" in said, said.endswith(reason)) == (left_out > 0, left_out > 0), said
+
+
+@pytest.mark.parametrize(("vlan", "longest"), [(5, 1500), ([5, 6], None)])
+def test_sessions_in_a_vlan_have_full_segments(lab, tester, vlan, longest):
+    """Their packets have 1,500 bytes by default; two tags are more than an MTU of 1,500 leaves room for."""
+    file = lab.folder() / "c.pcapng"
+    ports = {name: {**port, "vlan": vlan} for name, port in pair("afpacket:v0", "afpacket:v1").items()}
+    ports["west"]["capture"] = {"file": str(file)}
+    entry = {"name": "s", "client": {"port": "west"}, "server": {"port": "east", "ports": 9000}, "app": {"raw": {"request": "100B", "response": "100KB"}}, "open": "20/s", "count": 10}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "5s", "drain": "1s"})
+    done = lab.eagre("run", profile, "--json", "-", ns=tester)
+    if longest is None:
+        done.refused(3, "frames of 1526 bytes need an MTU of 1508")
+        return
+    need("tshark")
+    one = done.result()["sessions"]["s"]
+    assert one["completed"] == 10, one
+    lengths = call("tshark", "-r", file, "-Y", "tcp", "-T", "fields", "-e", "ip.len").split()
+    assert max(map(int, lengths)) == longest
 
 
 def test_what_was_due_while_the_link_was_down_is_not_sent_later(lab, tester):

@@ -414,6 +414,55 @@ def test_sizes_rates_and_durations(client):
     assert ports["q"].link == "up" and ports["q"].frames_rx >= sum(kinds.values())
 
 
+def test_a_share_of_a_link_without_a_speed_does_not_start(client):
+    """The error names the flow, why, and what helps."""
+    config = client.config()
+    made, (ethernet, _, _) = otg.flow(config, "half", "ethernet", "ipv4", "udp", measure=True)
+    ethernet.dst.value, made.rate.percentage = "02:00:00:00:00:99", 50
+    client.set(config)
+    with pytest.raises(Exception) as raised:
+        client.transmit("start")
+    error = client.api.from_exception(raised.value)
+    assert error.code == 400 and error.kind == "validation", error
+    assert "half: 50% needs a link speed, and port p has none" in error.errors[0], error.errors
+    config.layer1.add(name="l", port_names=["p", "q"], speed="speed_1_gbps")
+    made.rate.percentage, made.duration.fixed_packets.packets = 0.1, 10
+    client.set(config)
+    client.transmit("start")
+    client.over()
+    assert client.flows()["half"].frames_tx == 10
+
+
+def test_a_run_that_fails_after_its_start_is_told(client):
+    """Nobody is at a gateway: metrics give the reason, and so do the warnings of a stop."""
+    config = client.config()
+    ethernet = config.devices.add(name="d").ethernets.add(name="e", mac="02:00:00:00:00:01")
+    ethernet.connection.port_name = "p"
+    ethernet.ipv4_addresses.add(name="p4", address="10.0.0.2", gateway="10.0.0.77", prefix=24)
+    other = config.devices.add(name="o").ethernets.add(name="oe", mac="02:00:00:00:00:02")
+    other.connection.port_name = "q"
+    other.ipv4_addresses.add(name="q4", address="10.0.1.2", gateway="10.0.1.77", prefix=24)
+    made, (_, ipv4, _) = otg.flow(config, "f", "ethernet", "ipv4", "udp")
+    made.tx_rx.device.tx_names, made.tx_rx.device.rx_names = ["p4"], ["q4"]
+    ipv4.src.value, ipv4.dst.value = "10.0.0.2", "10.0.1.2"
+    client.set(config)
+    client.transmit("start")
+
+    def told():
+        try:
+            client.flows()
+        except Exception as raised:
+            error = client.api.from_exception(raised)
+            return error.code == 500 and "10.0.0.77" in error.errors[0]
+        return False
+
+    wait_until(told, "the failure", 15, 0.2)
+    control = client.api.control_state()
+    control.traffic.flow_transmit.state = "stop"
+    warnings = client.call("set_control_state", control).warnings
+    assert any("10.0.0.77" in warning for warning in warnings), warnings
+
+
 def test_flows_begin_pause_and_go_on_by_themselves(client):
     """Subsets of flows; columns and tags."""
     config = client.config()

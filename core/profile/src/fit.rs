@@ -2,24 +2,28 @@
 
 use crate::plan::{Pattern, Sizes, StreamPlan};
 use field::Choice;
-use replay::{Fitted, ReplayError, TooLong, Trace};
+use replay::{Fitted, ReplayError, TooLong, Trace, TracePacket};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{FCS_BYTES, FrameLen};
 
 impl StreamPlan {
-    /// Makes the packets of a capture fit a port that carries frames of `longest` bytes with FCS; `None` if nothing has to change,
+    /// Makes the packets of a capture fit a port; `longest` is the most bytes, with FCS, of a frame that begins like this one.
+    /// `None` if nothing has to change,
     /// or if nothing can: packets that refuse their capture, flows, and what is numbered as a whole.
-    pub fn fit_replay(&mut self, longest: u32) -> Result<Option<Fitted>, ReplayError> {
+    pub fn fit_replay(&mut self, longest: impl Fn(&[u8]) -> u32) -> Result<Option<Fitted>, ReplayError> {
         let (Some(replay), Some(how)) = (&self.replay, self.too_long) else { return Ok(None) };
         let is_whole = self.flows.is_some()
             || self.mark.is_some()
             || matches!(self.pattern, Pattern::Interleaved { .. });
-        if self.sizes.longest().bytes() <= longest || how == TooLong::Refuse || is_whole {
+        let fits = |packet: &TracePacket| {
+            FrameLen::holding(packet.bytes.len() as u32).bytes() <= longest(&packet.bytes)
+        };
+        if replay.packets.iter().all(fits) || how == TooLong::Refuse || is_whole {
             return Ok(None);
         }
         let mut trace = Trace::clone(replay);
-        let fitted = trace.fit(longest.saturating_sub(FCS_BYTES) as usize, how)?;
+        let fitted = trace.fit(|frame| longest(frame).saturating_sub(FCS_BYTES) as usize, how)?;
         if trace.packets.is_empty() {
             return Err(ReplayError::Empty { damage: None });
         }

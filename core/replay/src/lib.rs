@@ -83,18 +83,18 @@ impl Trace {
         trace
     }
 
-    /// Makes packets fit a link with frames of at most `longest` bytes without FCS. Filled-up packets are truncated
+    /// Makes packets fit a link: `longest` is the most bytes of a frame that begins like this one, without FCS. Filled-up packets are truncated
     /// again; `how` determines the treatment of all others. Pieces leave at the instant of the whole.
-    pub fn fit(&mut self, longest: usize, how: TooLong) -> Result<Fitted, ReplayError> {
+    pub fn fit(&mut self, longest: impl Fn(&[u8]) -> usize, how: TooLong) -> Result<Fitted, ReplayError> {
         let mut fitted = Fitted::default();
-        if self.packets.iter().all(|packet| packet.bytes.len() <= longest) {
+        if self.packets.iter().all(|packet| packet.bytes.len() <= longest(&packet.bytes)) {
             self.packets.iter_mut().for_each(|packet| packet.original_len = packet.bytes.len() as u32);
             return Ok(fitted);
         }
         let mut packets = Vec::with_capacity(self.packets.len());
         for (index, mut packet) in std::mem::take(&mut self.packets).into_iter().enumerate() {
             let mut captured = std::mem::take(&mut packet.bytes);
-            let whole = captured.len();
+            let (whole, longest) = (captured.len(), longest(&captured));
             if packet.is_filled {
                 captured.truncate(longest);
             }

@@ -168,10 +168,20 @@ fn a_trace_fits_another_link_afterwards() {
     capture.records[1].original_len = 2_000;
     let mut trace = Trace::new(&capture).unwrap();
     trace.fill();
-    let fitted = trace.fit(1_514, TooLong::Skip).unwrap();
+    let fitted = trace.fit(|_| 1_514, TooLong::Skip).unwrap();
     assert_eq!((fitted.skipped, fitted.shortened), (1, 1));
     let lengths: Vec<_> = trace.packets.iter().map(|packet| packet.bytes.len()).collect();
     assert_eq!(lengths, [64, 1_514]);
+}
+
+#[test]
+fn what_fits_may_depend_on_the_frame() {
+    let tagged = |len: usize| [&[2; 12][..], &[0x81, 0], &vec![0; len - 14][..]].concat();
+    let mut trace = trace([tagged(1_518), tagged(1_519), vec![7; 1_514], vec![7; 1_515]]);
+    let longest = |frame: &[u8]| if wire::is_tagged(frame) { 1_518 } else { 1_514 };
+    assert_eq!(trace.fit(longest, TooLong::Skip).unwrap().skipped, 2);
+    let lengths: Vec<_> = trace.packets.iter().map(|packet| packet.bytes.len()).collect();
+    assert_eq!(lengths, [1_518, 1_514]);
 }
 
 fn faster(traces: &mut [Trace], num: u64, den: u64) {

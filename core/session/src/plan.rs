@@ -168,11 +168,22 @@ impl SidePlan {
     /// Bytes of a frame, with FCS, that are not the IP packet's: Ethernet's header and FCS, a tag for each VLAN, and the tunnel
     /// or PPPoE session.
     pub fn around(&self) -> u32 {
-        let tags = self.hosts.iter().map(|host| host.vlans.len()).max().unwrap_or(0);
-        let tunnel = self.tunnel.as_ref().map_or(0, |own| own.tunnel.overhead() + 4 * own.vlans.len());
-        let session = |links: &Arc<PppoeLinks>| PppoeLinks::OVERHEAD + 4 * links.vlans().len();
-        let pppoe = self.pppoe.as_ref().map_or(0, session);
-        18 + (4 * tags + tunnel + pppoe) as u32
+        self.around_on(0)
+    }
+
+    /// The same on a port whose frames may be longer by `vlan_bytes` if they begin with an 802.1Q tag: without these bytes.
+    pub fn around_on(&self, vlan_bytes: u32) -> u32 {
+        let outer = match (&self.tunnel, &self.pppoe) {
+            (Some(own), _) => Some((own.tunnel.overhead(), &own.vlans)),
+            (None, Some(links)) => Some((PppoeLinks::OVERHEAD, links.vlans())),
+            (None, None) => None,
+        };
+        let of = |inner: &Vlans| {
+            let more = outer.map_or(0, |(overhead, vlans)| overhead + 4 * vlans.len());
+            let free = if outer.map_or(inner, |(_, vlans)| vlans).is_tagged() { vlan_bytes } else { 0 };
+            18 + (4 * inner.len() + more) as u32 - free
+        };
+        self.hosts.iter().map(|host| of(&host.vlans)).max().unwrap_or_else(|| of(&Vlans::NONE))
     }
 }
 
@@ -620,5 +631,22 @@ mod tests {
         let stays = RateCurve { points: vec![(seconds(0), Pps::ZERO), (seconds(2), rate)] };
         assert_eq!(spans(&load(OpenRate::Curve(stays)), 10), [("ramp_up", 1, 3), ("sustain", 3, 10)]);
         assert_eq!(spans(&load(OpenRate::Constant(rate)), 10), []);
+    }
+
+    #[test]
+    fn a_first_tag_that_the_port_does_not_count_is_left_out() {
+        let host =
+            |ids: &[u16], outer| SideHost { vlans: Vlans::new(ids.to_vec(), outer), ..SideHost::default() };
+        for (hosts, all, on_kernel) in [
+            (vec![host(&[], None)], 18, 18),
+            (vec![host(&[5], None)], 22, 18),
+            (vec![host(&[5], Some(wire::SERVICE_VLAN_TYPE))], 22, 22),
+            (vec![host(&[1, 2], None)], 26, 26),
+            (vec![host(&[1, 2], Some(wire::VLAN_TYPE))], 26, 22),
+            (vec![host(&[], None), host(&[5], None)], 22, 18),
+        ] {
+            let side = SidePlan { hosts, ..crate::testing::side(0) };
+            assert_eq!((side.around(), side.around_on(4)), (all, on_kernel), "{:?}", side.hosts);
+        }
     }
 }

@@ -36,4 +36,4 @@ pub use path::{PathError, Place, known_field, known_header};
 pub use raw::{Fix, FixOf, RawFrame};
 pub use read::{ReadHeader, read, read_first};
 pub use variable::{Variable, VariableKind, parse_bytes};
-pub use vlans::{OLD_SERVICE_VLAN_TYPE, SERVICE_VLAN_TYPE, VLAN_TYPE, Vlans, is_vlan_type};
+pub use vlans::{OLD_SERVICE_VLAN_TYPE, SERVICE_VLAN_TYPE, VLAN_TYPE, Vlans, is_tagged, is_vlan_type};

@@ -18,6 +18,12 @@ pub const fn is_vlan_type(kind: u16) -> bool {
     matches!(kind, VLAN_TYPE | SERVICE_VLAN_TYPE | OLD_SERVICE_VLAN_TYPE)
 }
 
+/// Whether a frame begins with an 802.1Q tag.
+#[inline]
+pub fn is_tagged(frame: &[u8]) -> bool {
+    frame.get(12..14) == Some(&VLAN_TYPE.to_be_bytes())
+}
+
 /// VLANs of a host, and how its tags are written. A slice of their identifiers, outermost first.
 ///
 /// Equal to others with the same identifiers, regardless of the type: a host takes frames of its VLANs with tags of any
@@ -53,6 +59,11 @@ impl Vlans {
         let usual = if self.ids.len() > 1 { SERVICE_VLAN_TYPE } else { VLAN_TYPE };
         let outer = self.outer_type.unwrap_or(usual);
         (0..self.ids.len()).map(move |depth| if depth == 0 { outer } else { VLAN_TYPE })
+    }
+
+    /// Whether the outermost tag is one of 802.1Q.
+    pub fn is_tagged(&self) -> bool {
+        self.types().next() == Some(VLAN_TYPE)
     }
 
     /// The tags of a frame after both hardware addresses, outermost first.
@@ -127,5 +138,22 @@ mod tests {
         assert_eq!(tags(&[7], Some(0x9100)), [0x91, 0, 0, 7]);
         assert_eq!(tags(&[0x123, 7], None), [0x88, 0xa8, 1, 0x23, 0x81, 0, 0, 7]);
         assert_eq!(tags(&[1, 2, 3], Some(0x8100)), [0x81, 0, 0, 1, 0x81, 0, 0, 2, 0x81, 0, 0, 3]);
+    }
+
+    #[test]
+    fn only_an_outermost_8021q_tag_counts_as_one() {
+        for (ids, outer, expected) in [
+            (&[][..], None, false),
+            (&[7], None, true),
+            (&[7], Some(SERVICE_VLAN_TYPE), false),
+            (&[1, 2], None, false),
+            (&[1, 2], Some(VLAN_TYPE), true),
+        ] {
+            let vlans = Vlans::new(ids.to_vec(), outer);
+            assert_eq!(vlans.is_tagged(), expected, "{vlans:?}");
+            let frame = [vec![2; 12], vlans.tags().collect::<Vec<_>>().concat(), vec![8, 0]].concat();
+            assert_eq!(is_tagged(&frame), expected, "{vlans:?}");
+        }
+        assert!(!is_tagged(&[0x81; 13]));
     }
 }

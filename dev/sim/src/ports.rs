@@ -72,6 +72,7 @@ impl SimPort {
             driver: "sim".to_owned(),
             mac,
             frame_len_max: request.frame_len_max,
+            vlan_bytes: 0,
             speed_bps: Some(speed_bps),
             netdev: None,
             numa_node: None,

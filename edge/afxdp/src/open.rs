@@ -117,11 +117,14 @@ pub fn open(
     let place = if mode == Mode::Driver { "native" } else { "generic" };
     let how = if is_zero_copy { "zero-copy" } else { "copy" };
     let buffers = if several_buffers { ", several buffers" } else { "" };
+    let carried =
+        |tag: u32| (at.mtu + ETHERNET_BYTES + tag).min(lengths.longest(several_buffers) + FCS_BYTES);
     let facts = PortFacts {
         device: text.to_owned(),
         driver: if options.live { live::DRIVER } else { DRIVER }.to_owned(),
         mac: at.mac,
-        frame_len_max: (at.mtu + ETHERNET_BYTES).min(lengths.longest(several_buffers) + FCS_BYTES),
+        frame_len_max: carried(0),
+        vlan_bytes: carried(VLAN_BYTES) - carried(0),
         speed_bps: None,
         netdev: Some(at.name.clone()),
         numa_node: None,

@@ -539,6 +539,7 @@ impl Plan {
             driver,
             mac,
             frame_len_max: self.request.frame_len_max,
+            vlan_bytes: 0,
             speed_bps: None,
             netdev: match &self.device.kind {
                 Kind::Tap { interface } => Some(interface.clone()),

@@ -20,6 +20,8 @@ pub(crate) const DRIVER: &str = "af_packet";
 
 /// Bytes of Ethernet header and FCS.
 const ETHERNET_BYTES: u32 = 18;
+/// An 802.1Q tag, which the kernel lets pass beyond the MTU (`packet_extra_vlan_len_allowed`).
+const VLAN_BYTES: u32 = 4;
 
 /// Overhead of a frame's slot, bytes: the kernel's header, and a VLAN tag.
 const BESIDE: u32 = 128;
@@ -109,6 +111,7 @@ pub fn open(
         driver: DRIVER.to_owned(),
         mac: interface.at_open.mac,
         frame_len_max: interface.at_open.mtu + ETHERNET_BYTES,
+        vlan_bytes: VLAN_BYTES,
         speed_bps: None,
         netdev: Some(interface.at_open.name.clone()),
         numa_node: None,

@@ -79,6 +79,9 @@ pub struct PortFacts {
     pub mac: [u8; 6],
     /// Longest frame with FCS the port carries, bytes.
     pub frame_len_max: u32,
+    /// Bytes by which a frame that begins with an 802.1Q tag may be longer: the kernel does not count that tag in an
+    /// interface's MTU.
+    pub vlan_bytes: u32,
     /// Layer-1 bit rate, if the link has one; a virtual link has the rate declared in the profile.
     pub speed_bps: Option<u64>,
     /// Kernel interface behind the port, if there is one.
@@ -96,6 +99,13 @@ pub struct PortFacts {
     pub rx_spread: &'static str,
     /// Mode of an AF_XDP port, such as `native, copy`: where its program runs, and whether the kernel copies frames.
     pub xdp_mode: Option<String>,
+}
+
+impl PortFacts {
+    /// Longest frame with FCS the port carries, bytes: one that begins with an 802.1Q tag, or another.
+    pub fn longest(&self, is_tagged: bool) -> u32 {
+        self.frame_len_max.saturating_add(if is_tagged { self.vlan_bytes } else { 0 })
+    }
 }
 
 /// Parameters for opening a port.

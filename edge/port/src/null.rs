@@ -31,6 +31,7 @@ impl NullPort {
             driver: "null".to_owned(),
             mac: mac_of(device),
             frame_len_max: request.frame_len_max,
+            vlan_bytes: 0,
             speed_bps: None,
             netdev: None,
             numa_node: None,

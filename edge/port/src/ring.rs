@@ -109,6 +109,7 @@ impl RingPort {
             driver: "ring".to_owned(),
             mac: mac_of(device),
             frame_len_max: request.frame_len_max,
+            vlan_bytes: 0,
             speed_bps: None,
             netdev: None,
             numa_node: None,

@@ -82,6 +82,8 @@ pub struct PortCard {
     device: String,
     mac: [u8; 6],
     frame_len_max: u32,
+    #[serde(default)]
+    vlan_bytes: u32,
     speed_bps: Option<u64>,
     tx_checksum_offload: bool,
 }
@@ -92,6 +94,7 @@ impl From<&PortFacts> for PortCard {
             device: facts.device.clone(),
             mac: facts.mac,
             frame_len_max: facts.frame_len_max,
+            vlan_bytes: facts.vlan_bytes,
             speed_bps: facts.speed_bps,
             tx_checksum_offload: facts.tx_checksum_offload,
         }
@@ -105,6 +108,7 @@ impl From<PortCard> for PortFacts {
             driver: "elsewhere".to_owned(),
             mac: card.mac,
             frame_len_max: card.frame_len_max,
+            vlan_bytes: card.vlan_bytes,
             speed_bps: card.speed_bps,
             netdev: None,
             numa_node: None,

@@ -171,6 +171,7 @@ impl Ends<'_> {
             Some(part) => self.open_part(part, &mut plan, cores, &mut commands)?,
             None => {
                 let rig = Rig::open_unless(&plan, cores.len(), &mut || commands.is_stopped())?;
+                rig.check(&plan)?;
                 self.outbox.send(FromAgent::Opened);
                 (rig, TscClock::calibrate(CALIBRATION))
             }

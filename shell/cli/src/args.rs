@@ -278,8 +278,8 @@ pub(crate) struct RunArgs {
     /// Write one JSON line per interval to a file
     #[arg(long, value_name = "FILE")]
     pub jsonl: Option<PathBuf>,
-    /// Interval length
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::time)]
+    /// Interval length, at least 10ms
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::interval)]
     pub interval: Nanos,
     /// Write result, intervals and profile to a directory
     #[arg(long, value_name = "DIR")]

@@ -36,7 +36,7 @@ impl Live {
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
             bar
         });
-        let every = if sinks.wants_intervals() { run.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
+        let every = if sinks.wants_intervals() { run.interval } else { SNAPSHOT };
         Ok((Self { bar, sinks, every, begins: None }, commands))
     }
 

@@ -31,6 +31,18 @@ pub(crate) fn time(text: &str) -> Result<Nanos, QuantityError> {
     with_unit(text, "s")
 }
 
+/// Shortest time from one row of figures to the next.
+const INTERVAL_LEAST: Nanos = Nanos::from_millis(10);
+
+/// Time from one row of figures to the next, as [`time`].
+pub(crate) fn interval(text: &str) -> Result<Nanos, String> {
+    let interval = time(text).map_err(|error| error.to_string())?;
+    if interval < INTERVAL_LEAST {
+        return Err(format!("{interval} is too short: intervals have {INTERVAL_LEAST} at least"));
+    }
+    Ok(interval)
+}
+
 /// `64B`; `64` are bytes, too.
 pub(crate) fn frame_len(text: &str) -> Result<FrameLen, QuantityError> {
     with_unit(text, "B")
@@ -93,6 +105,14 @@ mod tests {
         );
         for text in ["", ".", "x", "-1", "2 s x"] {
             assert!(time(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn intervals_have_a_least_length() {
+        assert_eq!((interval("10ms"), interval("2")), (Ok(INTERVAL_LEAST), Ok(Nanos::from_secs(2))));
+        for text in ["0", "0s", "1us", "9.9ms"] {
+            assert!(interval(text).unwrap_err().ends_with("intervals have 10ms at least"), "{text}");
         }
     }
 

@@ -7,7 +7,7 @@
 //! does a stream or entry with a criterion that demands loss or failures: that criterion decides.
 
 use profile::Plan;
-use profile::plan::{Comparison, Criterion, SessionEntry, StreamPlan};
+use profile::plan::{Comparison, Criterion, SessionEntry};
 use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SessionResult, SideResult};
 use session::plan::{AppPlan, HttpRequest};
 use std::fmt::Write as _;
@@ -80,14 +80,16 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let mut requests = Requests::of(plan, document, |name| rows.iter().any(|(row, _)| *row == name));
     let success = good(&sessions, worked) && good(&packets, false) && requests.are_enough();
     // Success is about what was tried; what there was no time for is no failure of the device.
+    let left = Unsent::by_number(plan, document);
     let ended = Ended {
         sessions: unasked,
-        packets: unsent_by_number(plan, document),
+        packets: left.rest,
+        too_long: left.too_long,
         bytes: unmoved_bytes(plan, document),
         by: ending(plan, document),
     };
     add_to(&mut sessions, ended.sessions);
-    add_to(&mut packets, ended.packets);
+    add_to(&mut packets, ended.packets + ended.too_long);
     let withheld = Withheld { sessions: unopened, packets: unsent, ended };
     requests.by = ending_of_requests(plan, document, &withheld.ended.by);
     let told = (sessions.as_ref(), packets.as_ref());
@@ -151,10 +153,22 @@ struct Withheld {
 struct Ended {
     sessions: u64,
     packets: u64,
+    /// Packets of captures that are longer than their port carries, beside these.
+    too_long: u64,
     /// Bytes of applications: of each entry with a number of bytes that was not reached, those that were moved, and the number.
     bytes: Vec<[u64; 2]>,
     by: String,
 }
+
+impl Ended {
+    /// Packets that were not sent, and why.
+    fn unsent(&self) -> impl Iterator<Item = (u64, &str)> {
+        [(self.too_long, TOO_LONG), (self.packets, &self.by)].into_iter().filter(|(n, _)| *n > 0)
+    }
+}
+
+/// Reason of frames that a port does not carry, after "not sent: ".
+const TOO_LONG: &str = "their frames are longer than their port carries";
 
 /// Reason of the run's end, after "not sent: ".
 fn ending(plan: &Plan, document: &ResultDocument) -> String {
@@ -194,13 +208,32 @@ fn unmoved_bytes(plan: &Plan, document: &ResultDocument) -> Vec<[u64; 2]> {
 }
 
 /// Packets requested by number from streams but not sent.
-fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
-    let unsent = |stream: &StreamPlan| {
-        let row = document.streams.get(&stream.name).filter(|row| row.removed_s.is_none())?;
-        let sent = row.tx + row.tx_before_clear.unwrap_or(0);
-        stream.count.filter(|_| stream.duration.is_none())?.checked_sub(sent)
-    };
-    if plan.sent_elsewhere.is_some() { 0 } else { plan.streams.iter().filter_map(unsent).sum() }
+#[derive(Default)]
+struct Unsent {
+    /// Longer than their port carries.
+    too_long: u64,
+    rest: u64,
+}
+
+impl Unsent {
+    fn by_number(plan: &Plan, document: &ResultDocument) -> Self {
+        let mut all = Self::default();
+        for stream in plan.streams.iter().filter(|_| plan.sent_elsewhere.is_none()) {
+            let row = document.streams.get(&stream.name).filter(|row| row.removed_s.is_none());
+            let (Some(row), Some(count)) = (row, stream.count.filter(|_| stream.duration.is_none())) else {
+                continue;
+            };
+            let unsent = count.saturating_sub(row.tx + row.tx_before_clear.unwrap_or(0));
+            // What the port left out of each loop, beside what the profile had left out of the capture.
+            let skipped = row.replay.as_ref().map_or(0, |replay| replay.too_long);
+            let before = stream.capture.as_ref().map_or(0, |report| report.fitted.skipped);
+            let len = stream.replay.as_ref().map_or(1, |trace| trace.packets.len().max(1)) as u64;
+            let too_long = skipped.saturating_sub(before).saturating_mul(count.div_ceil(len)).min(unsent);
+            all.too_long += too_long;
+            all.rest += unsent - too_long;
+        }
+        all
+    }
 }
 
 /// Sessions requested by number from entries but not opened. Where requests have a number, that of sessions is only a limit.
@@ -396,22 +429,16 @@ fn summary(
         if withheld.packets > 0 && !is_starved {
             let _ = write!(clause, ", {} not sent by the tester", count(withheld.packets));
         }
-        if withheld.ended.packets > 0 {
-            let _ = write!(clause, ", {} not sent: {}", count(withheld.ended.packets), withheld.ended.by);
+        for (n, why) in withheld.ended.unsent() {
+            let _ = write!(clause, ", {} not sent: {why}", count(n));
         }
         clauses.push(clause + &dead(part, document.streams.len(), "streams"));
     }
     if clauses.is_empty() {
-        let ended = &withheld.ended;
-        clauses.push(match ended.packets {
-            0 => unmeasured(document),
-            unsent => format!(
-                "{}; {} of the requested packets not sent: {}",
-                unmeasured(document),
-                count(unsent),
-                ended.by
-            ),
-        });
+        clauses.push(unmeasured(document));
+        let unsent = withheld.ended.unsent();
+        clauses
+            .extend(unsent.map(|(n, why)| format!("{} of the requested packets not sent: {why}", count(n))));
     }
     text += &clauses.join("; ");
     text

@@ -1,13 +1,15 @@
 //! Opens ports of the machine, interfaces of their hosts, and programs behind these.
 
 use super::hosts::EmulatedHosts;
+use super::resolved::check_streams;
 use super::rig::Rig;
+use super::session_endpoints::check_sessions;
 use crate::error::EngineError;
 use crate::protocols::Protocols;
 use crate::punt::Punt;
 use dpdk::PortId;
 use port::ring::{self, RingName};
-use port::{Port, PortError, PortErrorKind, PortRequest};
+use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest};
 use profile::Plan;
 use profile::plan::PortPlan;
 use std::collections::HashMap;
@@ -83,6 +85,16 @@ impl Rig {
             ports.push(open);
         }
         Ok(Self::new(ports))
+    }
+
+    /// Refuses what the ports can't carry of `plan`, which is theirs, before anything is sent.
+    ///
+    /// # Errors
+    /// Frames that are too long, a share of a link without a speed, checksums that no port computes.
+    pub fn check(&self, plan: &Plan) -> Result<(), EngineError> {
+        let facts: Vec<PortFacts> = self.facts().into_iter().cloned().collect();
+        check_streams(plan, &facts)?;
+        check_sessions(plan, &facts)
     }
 
     /// Makes the interfaces of hosts whose control plane is a network namespace, if they are not there yet.

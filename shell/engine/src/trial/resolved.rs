@@ -9,10 +9,12 @@ use crate::worker::arrivals::{ANY_PORT, Expected};
 use crate::worker::detour::ServerHops;
 use crate::worker::egress::Tracker;
 use crate::worker::integrity::Integrity;
+use field::Target;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
 use profile::plan::{ChecksumBy, FlowsTaken, HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
+use replay::TracePacket;
 use sched::{CurvePoint, CurveShape, FlowLoops, FlowTurns, GapOrder, Pace, StreamLoad};
 use session::plan::{AddressRange, Side};
 use std::borrow::Cow;
@@ -21,9 +23,9 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use tcp::Gateway;
-use units::{Load, Nanos, Pps};
-use wire::PacketSpec;
+use units::{FrameLen, Load, Nanos, Pps};
 use wire::signature::{Mark, STREAMS_MAX};
+use wire::{PacketSpec, is_tagged};
 
 /// Speed of a link that neither port nor profile gives. A share of the link needs one.
 const UNSTATED_SPEED: u64 = 0;
@@ -496,14 +498,16 @@ fn fitted<'p>(plan: &'p Plan, facts: &[PortFacts]) -> Result<Cow<'p, Plan>, Engi
     let mut fitted = Cow::Borrowed(plan);
     for (index, stream) in plan.streams.iter().enumerate().filter(|(_, stream)| stream.replay.is_some()) {
         let mut own = stream.clone();
-        let carried = facts[stream.from].frame_len_max;
-        let changed = own.fit_replay(carried).map_err(|error| EngineError::Stream {
-            stream: stream.name.clone(),
-            reason: format!(
-                "port {} carries frames of {carried} bytes: {error}",
-                plan.ports[stream.from].name
-            ),
-        })?;
+        let fact = &facts[stream.from];
+        let carried = fact.frame_len_max;
+        let changed =
+            own.fit_replay(|frame| fact.longest(is_tagged(frame))).map_err(|error| EngineError::Stream {
+                stream: stream.name.clone(),
+                reason: format!(
+                    "port {} carries frames of {carried} bytes: {error}",
+                    plan.ports[stream.from].name
+                ),
+            })?;
         if changed.is_some() {
             fitted.to_mut().streams[index] = own;
         }
@@ -537,21 +541,23 @@ pub(super) fn check_checksums(port: &PortPlan, facts: &PortFacts) -> Result<(), 
     Ok(())
 }
 
-fn stream(
-    plan: &Plan,
-    index: usize,
-    facts: &[PortFacts],
-    hosts: &EmulatedHosts,
-    mac: MacOf<'_>,
-) -> Result<TrialStream, EngineError> {
-    let stream = &plan.streams[index];
+/// Refuses streams that the ports of a plan can't send.
+pub(super) fn check_streams(plan: &Plan, facts: &[PortFacts]) -> Result<(), EngineError> {
+    let plan = fitted(plan, facts)?;
+    for stream in &plan.streams {
+        check_stream(&plan, stream, &facts[stream.from])?;
+    }
+    Ok(())
+}
+
+/// Refuses what the port of a stream can't send; returns its layer-1 speed.
+fn check_stream(plan: &Plan, stream: &StreamPlan, fact: &PortFacts) -> Result<u64, EngineError> {
     let bad = |reason: String| EngineError::Stream { stream: stream.name.clone(), reason };
-    let (port, fact) = (&plan.ports[stream.from], &facts[stream.from]);
-    let longest = stream.sizes.longest();
-    if longest.bytes() > fact.frame_len_max {
+    let port = &plan.ports[stream.from];
+    if let Some((frame, carried)) = too_long(stream, fact) {
         return Err(bad(format!(
-            "a frame of {longest} is longer than the {} bytes port {} carries; raise its MTU or choose smaller frames",
-            fact.frame_len_max, port.name
+            "a frame of {frame} is longer than the {carried} bytes port {} carries; raise its MTU or choose smaller frames",
+            port.name
         )));
     }
     check_checksums(port, fact).map_err(bad)?;
@@ -563,6 +569,18 @@ fn stream(
             port.name
         )));
     }
+    Ok(speed)
+}
+
+fn stream(
+    plan: &Plan,
+    index: usize,
+    facts: &[PortFacts],
+    hosts: &EmulatedHosts,
+    mac: MacOf<'_>,
+) -> Result<TrialStream, EngineError> {
+    let stream = &plan.streams[index];
+    let speed = check_stream(plan, stream, &facts[stream.from])?;
     let load = load(stream, index, speed);
     let next_hop = match stream.next_hop {
         NextHop::Given => None,
@@ -583,6 +601,30 @@ fn stream(
         added: Nanos::ZERO,
         removed: None,
     })
+}
+
+/// A frame of a stream that its port does not carry, if there is one, and the length of those it carries.
+fn too_long(stream: &StreamPlan, fact: &PortFacts) -> Option<(FrameLen, u32)> {
+    let longest = stream.sizes.longest();
+    if longest.bytes() <= fact.frame_len_max {
+        return None;
+    }
+    let of = |frame: &[u8], len: FrameLen| {
+        let carried = fact.longest(is_tagged(frame));
+        (len.bytes() > carried).then_some((len, carried))
+    };
+    if let Some(replay) = &stream.replay {
+        let of = |packet: &TracePacket| of(&packet.bytes, FrameLen::holding(packet.bytes.len() as u32));
+        return replay.packets.iter().find_map(of);
+    }
+    let begins = stream.packet.build(longest).map(|packet| packet.bytes).unwrap_or_default();
+    // A tag of another type, or none, may take its place in some of them.
+    let varies = stream.vary.iter().flat_map(|vary| &vary.writes).any(|write| match write.target {
+        Target::Field { header, field } => header == 0 && field.name == "type",
+        Target::Bits { offset, width } => offset < 14 * 8 && offset + u32::from(width) > 12 * 8,
+        _ => false,
+    });
+    of(if varies { &[] } else { &begins }, longest)
 }
 
 /// Every load a stream's author wrote.

@@ -96,8 +96,7 @@ impl SessionEndpoints {
         for plan in &plans {
             let bad = |reason| EngineError::Sessions { name: plan.name.clone(), reason };
             for side in plan.client.iter().chain(&plan.server) {
-                check_mtu(side, facts[side.port]).map_err(bad)?;
-                check_checksums(&trial.plan.ports[side.port], facts[side.port]).map_err(bad)?;
+                check_side(&trial.plan, side, facts[side.port]).map_err(bad)?;
             }
             secure.push(
                 plan.tls
@@ -373,20 +372,38 @@ fn part_clocks(plan: &mut SessionPlan) {
     }
 }
 
+/// Refuses sessions that the ports of a plan can't carry.
+pub(super) fn check_sessions(plan: &Plan, facts: &[PortFacts]) -> Result<(), EngineError> {
+    for session in plan.sessions.iter().map(|entry| &entry.session) {
+        for mut side in session.client.iter().chain(&session.server).cloned() {
+            let facts = &facts[side.port];
+            fit_mtu(&mut side, facts);
+            check_side(plan, &side, facts)
+                .map_err(|reason| EngineError::Sessions { name: session.name.clone(), reason })?;
+        }
+    }
+    Ok(())
+}
+
+fn check_side(plan: &Plan, side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
+    check_mtu(side, facts)?;
+    check_checksums(&plan.ports[side.port], facts)
+}
+
 /// Default longest IP packet in a tunnel: Ethernet's.
 const ORDINARY_MTU: u32 = 1_500;
 
 /// Lets packets in a tunnel be as long as the port's MTU leaves, unless the profile sets their length.
 fn fit_mtu(side: &mut SidePlan, facts: &PortFacts) {
     if side.tunnel.as_ref().is_some_and(|own| own.fits_mtu) {
-        side.mtu = carried(facts).saturating_sub(side.around()).min(ORDINARY_MTU) as u16;
+        side.mtu = carried(facts).saturating_sub(side.around_on(facts.vlan_bytes)).min(ORDINARY_MTU) as u16;
     }
 }
 
 fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
-    let frame = side.frame_len();
+    let around = side.around_on(facts.vlan_bytes);
     if let Some(own) = &side.tunnel {
-        let left = carried(facts).saturating_sub(side.around());
+        let left = carried(facts).saturating_sub(around);
         if u32::from(side.mtu) <= left {
             return Ok(());
         }
@@ -396,16 +413,19 @@ fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
             side.mtu,
             own.tunnel,
             facts.device,
-            carried(facts).saturating_sub(18 + 4 * own.vlans.len() as u32),
+            carried(facts).saturating_sub(around - own.tunnel.overhead() as u32),
         ));
     }
-    if frame <= facts.frame_len_max {
+    if u32::from(side.mtu) + around <= facts.frame_len_max {
         return Ok(());
     }
+    let (frame, tag) = (side.frame_len(), side.around() - around);
     Err(format!(
         "an IP packet of {} bytes makes a frame of {frame} with FCS, longer than the {} bytes {} carries; choose a smaller \
          'mtu', or raise the interface's",
-        side.mtu, facts.frame_len_max, facts.device
+        side.mtu,
+        facts.frame_len_max + tag,
+        facts.device
     ))
 }
 

@@ -1,6 +1,6 @@
 //! Starting and stopping: traffic, captures, links. Protocols of devices: `devices`.
 
-use super::{FlowClock, Otg, OtgSession, apart, errors_of, snapshot};
+use super::{FlowClock, Otg, OtgSession, apart, errors_of, failure, snapshot};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::links::interface;
@@ -461,7 +461,9 @@ pub(super) async fn end(run: &Arc<RunJob>, why: &str) -> Result<(), Errors> {
 pub(super) fn objections(run: &RunJob, translation: &Translation) -> Vec<String> {
     let verdict = run.document().verdict;
     let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
-    reasons.iter().map(|reason| translation.named(reason)).collect()
+    // A run that failed before its traffic began has no verdict.
+    let failed = failure(run).filter(|reason| !reasons.contains(reason));
+    failed.iter().chain(&reasons).map(|reason| translation.named(reason)).collect()
 }
 
 /// Packets in a file; none if it was never begun.

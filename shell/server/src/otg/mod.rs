@@ -20,7 +20,7 @@ use crate::jobs::lock;
 use crate::port_key::PortKey;
 use crate::runs::RunJob;
 use crate::service::Service;
-use api::{Neighbour, NewLease, Snapshot};
+use api::{Neighbour, NewLease, Snapshot, State};
 use otg::{ControlEvent, ErrorKind, Errors, Translation, Transmit};
 use result::ProtocolStates;
 use serde_json::{Value, json};
@@ -339,6 +339,16 @@ impl OtgSession {
         stopped
     }
 
+    /// Checks that the newest run has figures, or may get some.
+    ///
+    /// # Errors
+    /// It failed before its traffic began.
+    fn has_figures(&self, translation: &Translation) -> Result<(), Errors> {
+        let run = self.traffic.as_ref().or(self.listening.as_ref());
+        let failed = run.filter(|run| run.job.snapshots.full().is_none()).and_then(|run| failure(run));
+        failed.map_or(Ok(()), |reason| Err(Errors::internal(translation.named(&reason))))
+    }
+
     /// Stores the neighbours that replied in a run.
     fn learn(&mut self, run: &RunJob) {
         for found in run.neighbours() {
@@ -380,6 +390,12 @@ async fn snapshot(run: &Arc<RunJob>) -> Result<Snapshot, Errors> {
         Ok(run.snapshot())
     })
     .await
+}
+
+/// Why a run failed, if it did.
+fn failure(run: &RunJob) -> Option<String> {
+    let status = run.job.status();
+    (status.state == State::Failed).then(|| status.reason.unwrap_or_else(|| "the run failed".to_owned()))
 }
 
 /// The service's refusal, in the model's terms.

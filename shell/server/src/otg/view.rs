@@ -26,6 +26,7 @@ impl Otg {
     /// Handles a `MetricsRequest`. Counters are kept until traffic is started again.
     pub(super) async fn metrics(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let translation = session.translation()?;
+        session.has_figures(&translation)?;
         let protocols = self.protocol_states(session, false).await?;
         let run = session.traffic.as_ref().or(session.listening.as_ref());
         let active = run.is_some_and(|run| !run.job.has_ended());
