@@ -90,7 +90,7 @@ def test_full_tagged_packets_are_replayed(lab, tester):
         result = done.result()
         assert result["ports"]["tx"]["tx_packets"] == 10 - left_out, result["ports"]
         said = result["achieved"]["summary"]
-        reason = "; 5 of those asked for not sent: their frames are longer than their port carries"
+        reason = "; 5 of the requested packets not sent: their frames are longer than their port carries"
         assert ("not sent" in said, said.endswith(reason)) == (left_out > 0, left_out > 0), said
 
 
