@@ -378,7 +378,7 @@ async fn apart<T: Send + 'static>(
     })
 }
 
-/// Turn to make a snapshot: a client that leaves does not end the making of its own.
+/// Turn to make a snapshot: one whose client leaves is still made.
 static SNAPSHOTS: Semaphore = Semaphore::const_new(1);
 
 /// Everything that is known of a run: its rows of streams are made for it.
