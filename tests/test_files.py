@@ -162,7 +162,32 @@ def test_a_result_can_be_compressed(lab):
     assert lab.eagre("explain", packed).ok().out == lab.eagre("explain", plain).ok().out
     packed.write_bytes(packed.read_bytes()[:1_000])
     lab.eagre("explain", packed).refused(2, "result.json.gz")
-    lab.eagre("sim", path, "--json", "/dev/full").refused(3, "/dev/full")
+    full = folder / "full.json.gz"
+    full.symlink_to("/dev/full")
+    for file in ("/dev/full", full):
+        lab.eagre("sim", path, "--json", file).refused(3, str(file))
+    table = folder / "table.json.gz"
+    lab.eagre("ci", path, "--sim", "--json", table).ok()
+    assert json.loads(gzip.decompress(table.read_bytes()))
+
+
+def test_a_folder_may_have_its_result_compressed(lab):
+    """By its own tool, after the run."""
+    folder, store = lab.folder(), lab.folder() / "store.db"
+    path = lab.profile(pair(), [stream("s", "west", "east", rate="10pps")], load={"duration": "1s", "drain": "50ms"})
+    lab.eagre("sim", path, "--seed", 1, "--out", folder).ok()
+    plain, packed = folder / "result.json", folder / "result.json.gz"
+    said = lab.eagre("explain", folder).ok().out
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    plain.unlink()
+    assert lab.eagre("explain", folder).ok().out == said
+    added = lab.eagre("results", "--store", store, "add", folder).ok().out.strip()
+    assert added in lab.eagre("results", "--store", store, "list").ok().out
+    page = folder / "page.html"
+    lab.eagre("results", "report", "--run", folder, "--output", page).ok()
+    assert page.read_text().startswith("<!")
+    packed.unlink()
+    lab.eagre("results", "--store", store, "add", folder).refused(2, str(plain))
 
 
 def test_a_killed_run_destroys_nothing(lab):

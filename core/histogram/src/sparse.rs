@@ -74,7 +74,8 @@ impl Counts {
             self.spread();
         }
         if let Self::Range { first, counts } = self {
-            cover(first, counts, bucket..bucket + 1);
+            let spare = counts.len() / 8;
+            cover(first, counts, bucket..bucket + 1, spare);
             counts[bucket - *first] += count;
         }
     }
@@ -123,17 +124,22 @@ fn add_to_few(few: &mut Vec<(u16, u32)>, bucket: usize, count: u64) -> bool {
     }
 }
 
-/// Makes room for some buckets, which are at least one.
-fn cover(first: &mut usize, counts: &mut Vec<u64>, Range { start, end }: Range<usize>) {
+/// Makes room for some buckets, which are at least one. Where that takes memory, it is enough for `spare` more, and not for twice
+/// as many: there can be very many histograms.
+fn cover(first: &mut usize, counts: &mut Vec<u64>, buckets: Range<usize>, spare: usize) {
     if counts.is_empty() {
-        *first = start;
-    } else if start < *first {
+        *first = buckets.start;
+    }
+    let (start, end) = (buckets.start.min(*first), buckets.end.max(*first + counts.len()));
+    let more = end - start - counts.len();
+    if more > counts.capacity() - counts.len() {
+        counts.reserve_exact(more + spare);
+    }
+    if start < *first {
         counts.splice(0..0, std::iter::repeat_n(0, *first - start));
         *first = start;
     }
-    if end - *first > counts.len() {
-        counts.resize(end - *first, 0);
-    }
+    counts.resize(end - start, 0);
 }
 
 impl SparseHistogram {
@@ -166,9 +172,7 @@ impl SparseHistogram {
     /// few, nothing needs room.
     pub fn cover(&mut self, buckets: Range<usize>) {
         if let Counts::Range { first, counts } = &mut self.counts {
-            let (start, end) = (buckets.start.min(*first), buckets.end.max(*first + counts.len()));
-            counts.reserve_exact(end - start - counts.len());
-            cover(first, counts, buckets);
+            cover(first, counts, buckets, 0);
         }
     }
 
@@ -264,6 +268,29 @@ mod tests {
             let mut sum = SparseHistogram::new(Scale::COARSE);
             sum.merge(&histogram);
             assert_eq!(sum, histogram);
+        }
+    }
+
+    #[test]
+    fn a_range_takes_little_more_memory_than_its_buckets() {
+        let room = |histogram: &SparseHistogram| match &histogram.counts {
+            Counts::Few(_) => panic!("few"),
+            Counts::Range { counts, .. } => (counts.len(), counts.capacity()),
+        };
+        for upwards in [true, false] {
+            let mut added = SparseHistogram::new(Scale::COARSE);
+            for n in 0..200 {
+                added.add(if upwards { 500 + n } else { 700 - n }, 1);
+                if n >= FEW_MAX {
+                    let (buckets, memory) = room(&added);
+                    assert!(buckets == n + 1 && memory <= buckets + buckets / 8, "{n}: {memory}");
+                }
+            }
+            let mut merged = SparseHistogram::new(Scale::COARSE);
+            merged.merge(&added);
+            assert_eq!(room(&merged), (200, 200));
+            merged.cover(300..801);
+            assert_eq!(room(&merged).1, 501);
         }
     }
 

@@ -97,7 +97,7 @@ impl Totals {
 
     /// Adds a table of as many rows, or of fewer if streams were added since.
     pub fn add(&mut self, table: &Table) {
-        if !table.is_used {
+        if !table.is_used || self.streams.is_empty() {
             return;
         }
         for (i, total) in self.streams.iter_mut().take(table.rows.len()).enumerate() {

@@ -94,12 +94,17 @@ pub fn resolve_document(
     plan_of(yaml::Node::from(&value), Places::Outside, sha256(&value.to_string()), overrides, files)
 }
 
-/// Most profiles are right, and places in the text are for errors: all of them are found only for a profile that is not.
+/// Most profiles are right, and places in the text are for errors: those inside of streams are found only if something is wrong there.
 fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
     let parsed = || yaml::parse(text).map_err(|error| vec![error]);
     let sha256 = sha256(text);
-    plan_of(parsed()?, Places::Outside, sha256.clone(), overrides, files)
-        .or_else(|_| plan_of(parsed()?, Places::All, sha256, overrides, files))
+    let errors = match plan_of(parsed()?, Places::Outside, sha256.clone(), overrides, files) {
+        Err(errors) if errors.iter().any(|error| Places::Outside.leaves_out(&error.path)) => errors,
+        plan => return plan,
+    };
+    // There can be very many.
+    drop(errors);
+    plan_of(parsed()?, Places::All, sha256, overrides, files)
 }
 
 fn plan_of(

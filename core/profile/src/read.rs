@@ -106,6 +106,13 @@ pub(crate) enum Places {
     Outside,
 }
 
+impl Places {
+    /// Whether a path has no place.
+    pub(crate) fn leaves_out(self, path: &str) -> bool {
+        self == Self::Outside && path.starts_with(STREAMS)
+    }
+}
+
 /// Path of the streams of a profile, with what precedes their numbers.
 const STREAMS: &str = "streams[";
 
@@ -180,7 +187,7 @@ impl<'a> Reader<'a> {
 
     /// Keeps the place of a path.
     fn keep(&mut self, path: &str, at: Position) {
-        if self.places == Places::All || !path.starts_with(STREAMS) {
+        if !self.places.leaves_out(path) {
             self.reading.positions.insert(path.to_owned(), at);
         }
     }

@@ -593,5 +593,9 @@ impl TrialObserver for Unseen {
         INTERVAL
     }
 
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, _: &View<'_>) {}
 }

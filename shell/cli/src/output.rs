@@ -53,22 +53,26 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), draft })
     }
 
-    /// Writes a result as JSON, compressed if the file's name ends in .gz.
-    fn write_result(mut self, document: &ResultDocument) -> Result<(), Failure> {
-        let written = if text::is_compressed_name(&self.path) {
-            // A result repeats the names of its numbers for each stream: more effort makes it hardly shorter.
-            let mut packed = GzEncoder::new(&mut self.draft, Compression::fast());
-            write_json(&mut packed, document).and_then(|()| packed.try_finish())
-        } else {
-            write_json(&mut self.draft, document)
-        };
-        written.and_then(|()| self.draft.commit()).map_err(|e| lost(&self.path, &e))
+    /// Writes a result as JSON.
+    fn write_result(self, document: &ResultDocument) -> Result<(), Failure> {
+        self.fill(|out| write_json(out, document))
     }
 
     /// Writes the whole file.
-    pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
-        let written = self.draft.write_all(text.as_bytes()).and_then(|()| self.draft.commit());
-        written.map_err(|e| lost(&self.path, &e))
+    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        self.fill(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Gives the file its content, compressed if its name ends in .gz.
+    fn fill(mut self, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<(), Failure> {
+        let written = if text::is_compressed_name(&self.path) {
+            // A result repeats the names of its numbers for each stream: more effort makes it hardly shorter.
+            let mut packed = GzEncoder::new(&mut self.draft, Compression::fast());
+            write(&mut packed).and_then(|()| packed.try_finish())
+        } else {
+            write(&mut self.draft)
+        };
+        written.and_then(|()| self.draft.commit()).map_err(|e| lost(&self.path, &e))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `path`: polls device counters along a path while traffic runs, and reports where packets were lost.
 
+use crate::output::NewFile;
 use crate::run::bad_profile;
 use crate::table::table;
 use crate::text;
@@ -11,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,26 +56,18 @@ impl From<CounterError> for Failure {
 enum Sink {
     Nowhere,
     Stdout,
-    File(PathBuf, os::Draft),
+    File(NewFile),
 }
 
 /// Name and version of the report.
 const SCHEMA: &str = "eagre.path/1";
-
-/// A file to write, opened before polling, so that a bad path is reported first.
-fn draft(path: &Path) -> Result<(PathBuf, os::Draft), Failure> {
-    match os::Draft::create(path) {
-        Ok(file) => Ok((path.to_owned(), file)),
-        Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
-    }
-}
 
 /// `eagre path`.
 pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
     let config = read(&args.file)?;
     config.check()?;
     let sink = Sink::open(args.json.as_deref())?;
-    let page = args.report.as_deref().map(draft).transpose()?;
+    let page = args.report.as_deref().map(NewFile::create).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
@@ -91,11 +83,9 @@ pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
     eprintln!("  reading the final counters");
     let report = poller.finish(None);
     let document = Document { schema: SCHEMA, report: &report };
-    if let Some((path, mut file)) = page {
+    if let Some(page) = page {
         let document = serde_json::to_value(&document).map_err(|e| Failure::refused(e.to_string()))?;
-        let written =
-            file.write_all(store::report::counters(&document).as_bytes()).and_then(|()| file.commit());
-        written.map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+        page.write(&store::report::counters(&document))?;
     }
     sink.write(&document)?;
     Ok(if was_stopped && args.duration.is_some() { Exit::Interrupted } else { Exit::Done })
@@ -173,22 +163,19 @@ impl Sink {
         match json {
             None => Ok(Self::Nowhere),
             Some(path) if path == Path::new("-") => Ok(Self::Stdout),
-            Some(path) => draft(path).map(|(path, file)| Self::File(path, file)),
+            Some(path) => NewFile::create(path).map(Self::File),
         }
     }
 
     fn write(self, document: &Document<'_>) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))?;
-        let lost = |place: &dyn std::fmt::Display, error| Failure::refused(format!("{place}: {error}"));
         let written = match self {
             Self::Stdout => {
                 println!("{text}");
                 return Ok(());
             }
             Self::Nowhere => Ok(()),
-            Self::File(path, mut file) => writeln!(file, "{text}")
-                .and_then(|()| file.commit())
-                .map_err(|error| lost(&path.display(), error)),
+            Self::File(file) => file.write(&(text + "\n")),
         };
         print!("{}", render(document.report));
         written

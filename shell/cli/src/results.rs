@@ -549,9 +549,15 @@ struct Named {
     schema: Option<String>,
 }
 
+/// The file of a folder's result, which may have been compressed since.
+fn result_in(folder: &Path) -> PathBuf {
+    let [plain, packed] = ["result.json", "result.json.gz"].map(|name| folder.join(name));
+    if !plain.exists() && packed.exists() { packed } else { plain }
+}
+
 /// The document of a run's folder, or of a file.
 pub(crate) fn document_of(path: &Path) -> Result<ResultDocument, Failure> {
-    let file = if path.is_dir() { path.join("result.json") } else { path.to_path_buf() };
+    let file = if path.is_dir() { result_in(path) } else { path.to_path_buf() };
     let text = text::read_unpacked(&file).map_err(|e| wrong(&file, &e))?;
     let schema = serde_json::from_str(&text).ok().and_then(|Named { schema }| schema);
     if schema.as_deref() != Some(result::SCHEMA) {
@@ -571,8 +577,8 @@ pub(crate) fn document_of(path: &Path) -> Result<ResultDocument, Failure> {
 impl RunFiles {
     fn read(run: &Path) -> Result<Self, Failure> {
         let read = |path: &Path| text::read(path).map_err(|e| wrong(path, &e));
-        let path = run.join("result.json");
-        let text = read(&path)?;
+        let path = result_in(run);
+        let text = text::read_unpacked(&path).map_err(|e| wrong(&path, &e))?;
         let document: ResultDocument = parse(&path, &text)?;
         let lines = run.join("intervals.jsonl");
         let intervals = if lines.exists() {

@@ -7,6 +7,10 @@ use std::path::Path;
 
 /// Most bytes of what has no known length. A file may have as many as fit the available memory.
 const MAX: u64 = 256 << 20;
+/// Share of the available memory that an unpacked text may take: what is read from it takes about 20 times as much.
+const UNPACKED_SHARE: u64 = 32;
+/// Bytes that may be unpacked however little memory is available.
+const UNPACKED_MIN: u64 = 16 << 20;
 /// First bytes of what gzip has compressed (RFC 1952).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -40,7 +44,10 @@ pub(crate) fn is_compressed_name(path: &Path) -> bool {
 pub(crate) fn read_unpacked(path: &Path) -> Result<String> {
     let packed = bytes(path)?;
     match packed.starts_with(&GZIP) {
-        true => utf8(unpacked(&packed, os::memory::available_bytes() / 2)?),
+        true => {
+            let share = os::memory::available_bytes() / UNPACKED_SHARE;
+            utf8(unpacked(&packed, share.max(UNPACKED_MIN))?)
+        }
         false => utf8(packed),
     }
 }
@@ -50,8 +57,10 @@ fn unpacked(packed: &[u8], most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     MultiGzDecoder::new(packed).take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let reason =
-            format!("unpacked, it is larger than half of the available memory, {} MB", most / 1_000_000);
+        let reason = format!(
+            "unpacked, it is larger than {} MB, and to read more takes more memory than is available; 'gunzip' unpacks it if its origin is trusted",
+            most / 1_000_000
+        );
         return Err(Error::new(ErrorKind::FileTooLarge, reason));
     }
     Ok(bytes)

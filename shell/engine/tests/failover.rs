@@ -196,7 +196,9 @@ fn run(profile: &str, workers: u16, events: [Vec<(Nanos, Event)>; 2]) -> (Result
     let Ok(sides) = <[Side; 2]>::try_from(sides) else { panic!("two") };
     let clock = Time(Mutex::new(World { now: Nanos::from_secs(1), sides }));
     let mut session = Session::load(plan, Rig::new(ports));
-    let document = session.simulate(workers.into(), true, &clock, &mut Commands::none(), &mut Blind).unwrap();
+    let document = session
+        .simulate(workers.into(), true, &clock, &mut Commands::none(), &mut Blind { reads_streams: false })
+        .unwrap();
     (document, clock.0.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 

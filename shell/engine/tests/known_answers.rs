@@ -268,7 +268,8 @@ fn measured(rules: Rules, trouble: Trouble, run: u64) -> (ResultDocument, Device
     let core = *os::cpu::allowed().last().unwrap();
     let beside = Beside::begin(trouble, core, run);
     let options = RunOptions { cores: vec![core], histograms: true, spare: Vec::new() };
-    let document = session.run(&options, &clock, &mut Commands::none(), &mut Blind).unwrap();
+    let document =
+        session.run(&options, &clock, &mut Commands::none(), &mut Blind { reads_streams: false }).unwrap();
     drop(beside);
     let device = std::mem::take(&mut *lock(&device));
     (document, device)

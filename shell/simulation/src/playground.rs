@@ -118,6 +118,10 @@ impl TrialObserver for Limit {
         LOOK_EVERY
     }
 
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, _: &View<'_>) {
         if self.frames.load(Ordering::Relaxed) > FRAMES_MAX
             && let Some(stop) = self.stop.take()

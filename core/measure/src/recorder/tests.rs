@@ -232,3 +232,49 @@ fn packets_sent_before_counters_were_set_to_zero_are_passed() {
     spans.add(0, &after);
     assert_eq!(spans.of(0).map(|span| (span.first, span.last)), Some((Nanos(110), Nanos(130))));
 }
+
+/// Tables and rows without counts are skipped, and none besides: of each of these, a table has nothing else.
+#[test]
+fn duplicates_and_mere_counts_are_not_skipped() {
+    let scale = Some(Scale::COARSE);
+    let mut recorder = Recorder::new(Table::new(4, scale), 1);
+    let (mut table, mut totals) = (Table::new(4, scale), Totals::new(4, scale));
+    let one = |stream, sequence| Arrival { stream, sequence, bytes: 64, latency: 100, ..Arrival::default() };
+    let mut used = |recorder: &mut Recorder| {
+        recorder.swap(&mut table);
+        let used: Vec<usize> = (0..4).filter(|stream| !table.is_idle(*stream)).collect();
+        assert_eq!(table.is_used, !used.is_empty());
+        totals.add(&table);
+        table.clear();
+        assert!(!table.is_used && (0..4).all(|stream| table.is_idle(stream)));
+        let of = |n: usize| totals.streams[n].counts;
+        (used, [1, 2, 3].map(|n| of(n).received), of(1).duplicates)
+    };
+    recorder.record(&[one(1, 0), one(3, 0)], Nanos(1_000));
+    assert_eq!(used(&mut recorder), (vec![1, 3], [1, 0, 1], 0));
+    recorder.record(&[one(1, 0)], Nanos(2_000));
+    assert_eq!(used(&mut recorder), (vec![1], [1, 0, 1], 1));
+    recorder.count(2, 60);
+    assert_eq!(used(&mut recorder), (vec![2], [1, 1, 1], 1));
+    assert_eq!(used(&mut recorder), (vec![], [1, 1, 1], 1));
+    recorder.settle();
+    assert_eq!(used(&mut recorder), (vec![], [1, 1, 1], 1), "nothing was in doubt");
+}
+
+/// A number far ahead is in doubt until nothing comes any more.
+#[test]
+fn what_settles_last_is_in_its_table() {
+    let mut recorder = Recorder::new(Table::new(2, None), 1);
+    let (mut table, mut totals) = (Table::new(2, None), Totals::new(2, None));
+    let far = Arrival { stream: 1, sequence: 100_000, bytes: 64, latency: 100, ..Arrival::default() };
+    recorder.record(&[far], Nanos(1_000));
+    recorder.swap(&mut table);
+    totals.add(&table);
+    assert!(table.is_idle(1) && totals.streams[1].counts.received == 0);
+    table.clear();
+    recorder.settle();
+    recorder.swap(&mut table);
+    totals.add(&table);
+    assert!(table.is_used && table.is_idle(0) && !table.is_idle(1));
+    assert_eq!((totals.streams[1].counts.received, totals.streams[1].counts.bytes), (1, 64));
+}

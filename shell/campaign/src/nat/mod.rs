@@ -485,5 +485,9 @@ impl TrialObserver for Unseen {
         Nanos::from_secs(1)
     }
 
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, _: &View<'_>) {}
 }

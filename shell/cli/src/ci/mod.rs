@@ -232,6 +232,10 @@ impl TrialObserver for Unobserved {
         Nanos::from_secs(1)
     }
 
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, _: &View<'_>) {}
 }
 

@@ -124,6 +124,11 @@ impl TrialObserver for Counts<'_> {
         EVERY
     }
 
+    /// It reads counts since the start only.
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, view: &View<'_>) {
         let begin = Instant::now();
         if begin < self.next {

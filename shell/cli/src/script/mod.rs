@@ -7,6 +7,7 @@ mod child;
 mod engine;
 mod report;
 
+use crate::output::NewFile;
 use crate::text;
 use crate::{Exit, Failure, confined, words};
 use api::SCRIPT_FRAME_LENGTHS;
@@ -263,6 +264,7 @@ fn write(report: &Report, to: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let text = serde_json::to_string_pretty(report).map_err(|error| Failure::refused(error.to_string()))?;
-    os::draft::replace(to, text + "\n")
-        .map_err(|error| Failure::refused(format!("{}: {error}", to.display())))
+    // The script has run: a bad path is no longer a bad input.
+    let file = NewFile::create(to).map_err(|failure| Failure::refused(failure.text))?;
+    file.write(&(text + "\n"))
 }

@@ -170,5 +170,9 @@ impl TrialObserver for Unseen {
         SNAPSHOTS
     }
 
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, _: &View<'_>) {}
 }

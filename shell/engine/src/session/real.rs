@@ -331,6 +331,10 @@ impl TrialObserver for Nobody {
         Nanos::MAX
     }
 
+    fn reads_streams(&self) -> bool {
+        false
+    }
+
     fn snapshot(&mut self, _: &View<'_>) {}
 }
 

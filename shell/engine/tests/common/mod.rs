@@ -12,11 +12,18 @@ use units::{FrameLen, Load, Nanos};
 use wire::{Header, PacketSpec, protocol};
 
 /// Sees nothing.
-pub(crate) struct Blind;
+pub(crate) struct Blind {
+    /// Whether counts of single streams are kept for it all the same.
+    pub(crate) reads_streams: bool,
+}
 
 impl TrialObserver for Blind {
     fn interval(&self) -> Nanos {
         Nanos::from_millis(500)
+    }
+
+    fn reads_streams(&self) -> bool {
+        self.reads_streams
     }
 
     fn snapshot(&mut self, _view: &View<'_>) {}
@@ -118,7 +125,8 @@ pub(crate) fn run(plan: Plan, workers: usize) -> ResultDocument {
 
 /// The same; `commands` are carried out meanwhile.
 pub(crate) fn run_told(plan: Plan, workers: usize, commands: &mut Commands) -> ResultDocument {
-    trial(plan, workers, false, commands, &mut Blind)
+    // The result is the same, so tests with one worker and with several have both.
+    trial(plan, workers, false, commands, &mut Blind { reads_streams: workers > 1 })
 }
 
 /// The same with one worker, and without commands; `observer` sees it.
@@ -128,7 +136,7 @@ pub(crate) fn run_seen(plan: Plan, observer: &mut dyn TrialObserver) -> ResultDo
 
 /// The same with one worker, attended by the sender of commands.
 pub(crate) fn run_attended(plan: Plan, commands: &mut Commands) -> ResultDocument {
-    trial(plan, 1, true, commands, &mut Blind)
+    trial(plan, 1, true, commands, &mut Blind { reads_streams: false })
 }
 
 fn trial(
