@@ -3035,7 +3035,7 @@ export interface PhaseResult {
   requests: number;
   /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
   unasked?: number | null;
-  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only. */
+  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the redirects it follows count as one. Clients only. */
   failed_requests_ratio?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
@@ -3059,9 +3059,9 @@ export interface PhaseResult {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
-  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. */
+  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer. */
   ttfb_due_ns?: LatencyResult | null;
-  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
+  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer. */
   ttlb_due_ns?: LatencyResult | null;
 }
 
@@ -4067,7 +4067,7 @@ export interface SessionResult {
   requests: number;
   /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
   unasked?: number | null;
-  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only. */
+  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the redirects it follows count as one. Clients only. */
   failed_requests_ratio?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
@@ -4091,9 +4091,9 @@ export interface SessionResult {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
-  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. */
+  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer. */
   ttfb_due_ns?: LatencyResult | null;
-  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
+  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer. */
   ttlb_due_ns?: LatencyResult | null;
   /** Counts of the clients by phase, if the entry's rate ramps up or down: `ramp_up`, `sustain`, `ramp_down`. Counts of the drain are in no phase. */
   phases?: Record<string, PhaseResult>;
@@ -4161,7 +4161,7 @@ export interface SideDetails {
   requests: number;
   /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
   unasked?: number | null;
-  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only. */
+  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the redirects it follows count as one. Clients only. */
   failed_requests_ratio?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
@@ -4185,9 +4185,9 @@ export interface SideDetails {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
-  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. */
+  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer. */
   ttfb_due_ns?: LatencyResult | null;
-  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
+  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take longer. */
   ttlb_due_ns?: LatencyResult | null;
   /** Applications of a mix by name. Absent if there is only one. */
   apps?: Record<string, PartResult>;

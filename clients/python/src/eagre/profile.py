@@ -2977,8 +2977,8 @@ class Link(Written):
     Default: 0%.
     """
     mark: str | None = None
-    """Share of the packets with ECT in their ECN field that get CE, the mark of congestion: of TCP and QUIC with 'ecn'.
-    Default: 0%.
+    """Share of the packets with ECT in their ECN field that get CE, the mark of congestion: of TCP and QUIC with
+    'ecn'. Default: 0%.
     """
 
 
