@@ -1155,7 +1155,9 @@ class PhaseResult:
     none.
     """
     failed_requests_ratio: float | None = None
-    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only."""
+    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the
+    redirects it follows count as one. Clients only.
+    """
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -1166,10 +1168,14 @@ class PhaseResult:
     """Time from a request to the last byte of its response. Clients only."""
     ttfb_due_ns: LatencyResult | None = None
     """Time from when a request was due to the first byte of its response. Clients whose requests are sent late
-    only.
+    only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would
+    take longer.
     """
     ttlb_due_ns: LatencyResult | None = None
-    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
+    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only.
+    Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take
+    longer.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1600,7 +1606,9 @@ class SessionResult:
     none.
     """
     failed_requests_ratio: float | None = None
-    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only."""
+    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the
+    redirects it follows count as one. Clients only.
+    """
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -1611,10 +1619,14 @@ class SessionResult:
     """Time from a request to the last byte of its response. Clients only."""
     ttfb_due_ns: LatencyResult | None = None
     """Time from when a request was due to the first byte of its response. Clients whose requests are sent late
-    only.
+    only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would
+    take longer.
     """
     ttlb_due_ns: LatencyResult | None = None
-    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
+    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only.
+    Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take
+    longer.
+    """
     phases: dict[str, PhaseResult] = field(default_factory=dict)
     """Counts of the clients by phase, if the entry's rate ramps up or down: `ramp_up`, `sustain`, `ramp_down`.
     Counts of the drain are in no phase.
@@ -1676,7 +1688,9 @@ class SideDetails:
     none.
     """
     failed_requests_ratio: float | None = None
-    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only."""
+    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`; a request and the
+    redirects it follows count as one. Clients only.
+    """
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -1687,10 +1701,14 @@ class SideDetails:
     """Time from a request to the last byte of its response. Clients only."""
     ttfb_due_ns: LatencyResult | None = None
     """Time from when a request was due to the first byte of its response. Clients whose requests are sent late
-    only.
+    only. Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would
+    take longer.
     """
     ttlb_due_ns: LatencyResult | None = None
-    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
+    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only.
+    Requests that still wait at the end, if more than 0.1%, count with the time they have waited: they would take
+    longer.
+    """
     apps: dict[str, PartResult] = field(default_factory=dict)
     """Applications of a mix by name. Absent if there is only one."""
     hosts: dict[str, PartResult] = field(default_factory=dict)
