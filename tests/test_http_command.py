@@ -209,10 +209,11 @@ def test_late_requests_are_simulated(lab):
     assert all(one["ttlb_due_ns"][figure] > one["ttlb_ns"][figure] for figure in ("mean", "p99", "max")), one
 
 
-def simulated(lab, app, duration="1s", **entry):
+def simulated(lab, app, duration="1s", cores=1, **entry):
     ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24"}, "east": {"device": "ring:b", "ip": "10.0.0.2/24"}}
     one = {"name": "web", "client": {"port": "west"}, "server": {"port": "east"}, "app": {"http": app}, **entry}
-    return lab.eagre("sim", lab.profile(ports, None, sessions=[one], load={"duration": duration}), "--json", "-")
+    profile = lab.profile(ports, None, sessions=[one], load={"duration": duration})
+    return lab.eagre("sim", profile, "--cores", cores, "--json", "-")
 
 
 def test_requests_left_out_are_counted(lab):
@@ -228,6 +229,23 @@ def test_requests_left_out_are_counted(lab):
     one = kept["sessions"]["web"]
     assert one["unsent_requests"] == 0 and 990 <= one["requests"] <= 1_000, one
     assert not any("left out" in note for note in kept["verdict"].get("notes", []))
+
+
+@pytest.mark.parametrize("late", ["skip", "send"])
+@pytest.mark.parametrize("sessions, cores", [(1, 2), (3, 4)])
+def test_workers_without_a_session_have_no_turns(lab, sessions, cores, late):
+    """The rate is that of all workers, however many of them have a session."""
+    done = simulated(lab, {"requests": "endless"}, cores=cores, concurrent=sessions, request_rate="1000/s", late_requests=late).ok()
+    one = done.json["sessions"]["web"]
+    assert 990 <= one["requests"] <= 1_001 and one["unsent_requests"] <= 5, one
+
+
+def test_requests_of_sessions_that_are_over_do_not_wait(lab):
+    """Two sessions of a hundred requests each are over after 1 s of 4; another entry goes on. Without it, too, nothing waits."""
+    app = {"requests": 100}
+    one = simulated(lab, app, duration="4s", open="max", concurrent=2, count=2, request_rate="200/s", late_requests="send").ok().json
+    assert (one["sessions"]["web"]["requests"], one["sessions"]["web"]["unsent_requests"]) == (200, 0), one["sessions"]["web"]
+    assert one["achieved"]["summary"] == "2 of 2 sessions completed (100%)", one["achieved"]
 
 
 def test_most_requests_that_wait_fail_the_run(lab):

@@ -157,6 +157,11 @@ impl ResultDocument {
             return false;
         }
         let parts = [(&achieved.packets, unsent), (&achieved.sessions, unopened)];
+        let falls_short =
+            |part: &AchievedPart| 2 * part.succeeded < part.asked.saturating_sub(part.unfinished);
+        if !parts.iter().any(|(part, _)| part.as_ref().is_some_and(falls_short)) {
+            return false;
+        }
         parts.into_iter().all(|(part, withheld)| {
             part.as_ref().is_none_or(|part| {
                 let asked = part.asked.saturating_sub(withheld).saturating_sub(part.unfinished);

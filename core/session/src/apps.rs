@@ -20,7 +20,7 @@ use crate::tls::{self, TlsFlow};
 use crate::tunnel::{Said, Tunnel};
 use std::collections::VecDeque;
 use tcp::{App, End, FlowId, GroupId, Io};
-use units::Nanos;
+use units::{Nanos, Pps};
 
 /// Minimum age of a session without received data for it to count as silent.
 const SILENCE_MIN: Nanos = Nanos::from_millis(100);
@@ -149,10 +149,21 @@ impl Apps {
             Group::new(plan, key, (worker as u64, workers as u64), secure)
         };
         let pacers = |plan: &SessionPlan| {
-            let pacer = |rate| Pacer::new(rate, worker as u64, workers as u64);
-            let listed = |log: &RequestLog| Pacer::listed(log.times.clone(), worker as u64, workers as u64);
+            // Workers that never have a session leave all turns to the others.
+            let sessions = plan.load.concurrent.into_iter().chain(plan.load.count).min();
+            let holders = sessions.unwrap_or(u64::MAX).clamp(1, workers as u64);
+            let (worker, holds) = (worker as u64, (worker as u64) < holders);
+            let pacer = |rate| match holds {
+                true => Pacer::new(rate, worker, holders),
+                false => Pacer::new(Pps::ZERO, worker, holders),
+            };
+            let listed = |log: &RequestLog| match holds {
+                true => Pacer::listed(log.times.clone(), worker, holders),
+                false => Pacer::listed([].into(), worker, holders),
+            };
             let requests = plan.request_log().map(listed).or_else(|| plan.load.request_rate.map(pacer));
-            let share = |all: u64| all / workers as u64 + u64::from((worker as u64) < all % workers as u64);
+            let share = |all: u64| all / holders + u64::from(worker < all % holders);
+            let share = |all: u64| if holds { share(all) } else { 0 };
             Pacers {
                 requests: if plan.load.late { requests.map(Pacer::keeping) } else { requests },
                 closes: plan.load.close_rate.map(pacer),

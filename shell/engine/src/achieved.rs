@@ -8,7 +8,7 @@
 
 use profile::Plan;
 use profile::plan::{Comparison, Criterion, SessionEntry};
-use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SessionResult, SideResult};
+use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SessionResult, SideDetails, SideResult};
 use session::plan::{AppPlan, HttpRequest};
 use std::fmt::Write as _;
 use units::{count, percent, quantity};
@@ -267,8 +267,9 @@ struct Requests {
     due: u64,
     in_time: u64,
     waiting: u64,
-    /// Whether `unsent` has some of them.
-    is_counted: bool,
+    /// Those of entries without `unsent` ones: not sent, and due.
+    unnamed: u64,
+    unnamed_due: u64,
 }
 
 /// Classes of status that count as errors.
@@ -293,23 +294,25 @@ impl Requests {
             let unsent = unsent_requests(entry, row);
             all.unsent += unsent;
             if entry.session.load.late || entry.session.request_log().is_some() {
-                // How many of them waited before counters were set to zero is not known.
-                let is_known = row.attempted_before_clear.is_none();
-                let waiting = row.unsent_requests.filter(|_| is_known).unwrap_or(0).max(0) as u64;
-                let redirected = client.redirects.as_ref().map_or(0, |redirects| redirects.followed);
-                all.due += row.seen.requests.saturating_sub(redirected) + waiting;
-                all.in_time += row.seen.transactions.min(row.seen.requests).saturating_sub(redirected);
+                let waiting = row.unsent_requests.unwrap_or(0).max(0) as u64;
+                let due = row.seen.requests.saturating_sub(redirected(client)) + waiting;
+                all.due += due;
                 all.waiting += waiting;
-                // All that were requested by number are counted.
-                all.is_counted |= unsent > 0;
+                all.in_time +=
+                    row.seen.transactions.min(row.seen.requests).saturating_sub(redirected(client));
+                // All that were requested by number are named.
+                if unsent == 0 {
+                    all.unnamed += waiting;
+                    all.unnamed_due += due;
+                }
             }
         }
         all
     }
 
-    /// Whether at least half of the requests that were due had a response, if some were not sent.
+    /// Whether at least half of the requests that were due had a response, if more than a few were not sent.
     fn are_enough(&self) -> bool {
-        self.waiting == 0 || 2 * self.in_time >= self.due
+        FEW * self.waiting <= self.due || 2 * self.in_time >= self.due
     }
 }
 
@@ -317,7 +320,13 @@ impl Requests {
 fn unsent_requests(entry: &SessionEntry, row: &SessionResult) -> u64 {
     // No number has those that were sent before counters were set to zero.
     let all = entry.session.load.request_count.filter(|_| row.attempted_before_clear.is_none());
-    all.map_or(0, |all| all.saturating_sub(row.seen.requests))
+    let followed = row.client.as_ref().map_or(0, redirected);
+    all.map_or(0, |all| all.saturating_sub(row.seen.requests.saturating_sub(followed)))
+}
+
+/// Requests that followed a redirect: they belong to the one that was redirected.
+fn redirected(client: &SideDetails) -> u64 {
+    client.redirects.as_ref().map_or(0, |redirects| redirects.followed)
 }
 
 /// Whether responses with a status of 4xx or 5xx fail no session, and none is expected.
@@ -400,11 +409,11 @@ fn summary(
         if requests.unsent > 0 {
             clauses.push(format!("{} requests not sent: {}", count(requests.unsent), requests.by));
         }
-        if FEW * requests.waiting > requests.due && !requests.is_counted {
+        if FEW * requests.unnamed > requests.unnamed_due {
             clauses.push(format!(
                 "{} of {} requests due not sent: no session was free",
-                count(requests.waiting),
-                count(requests.due)
+                count(requests.unnamed),
+                count(requests.unnamed_due)
             ));
         }
         for [moved, all] in &withheld.ended.bytes {

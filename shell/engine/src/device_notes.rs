@@ -27,7 +27,7 @@ impl Evidence<'_> {
         let clients = entries.filter(|(_, entry)| entry.client.is_some());
         let sessions = clients.flat_map(|(index, entry)| {
             let counts = self.sums.sessions(index, Side::Client);
-            left_out(entry, &counts.app, counts.unsent_requests)
+            left_out(entry, &counts.app, counts.unsent())
                 .into_iter()
                 .chain(withheld(entry, &counts.app, counts.withheld))
                 .chain(of_sessions(entry, &counts.app))
@@ -145,7 +145,7 @@ const NEARLY_ALL: f64 = 0.9;
 /// A rate of requests that was not kept, because sessions were not free when requests were due.
 fn left_out(plan: &SessionPlan, counts: &Counts, unsent: i64) -> Option<String> {
     let unsent = u64::try_from(unsent).ok().filter(|unsent| *unsent > 0)?;
-    let due = counts.requests.saturating_add(unsent);
+    let due = counts.requests.saturating_sub(counts.redirects.followed).saturating_add(unsent);
     let fate = if plan.load.late { "still waited at the end" } else { "were left out" };
     (unsent as f64 > due as f64 * LEFT_OUT_MIN).then(|| {
         format!(

@@ -423,7 +423,7 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
                 attempted_before_clear: before,
                 unsent_requests: client_seen
                     .filter(|_| plan.load.request_rate.is_some() || plan.request_log().is_some())
-                    .map(|counts| counts.unsent_requests),
+                    .map(|counts| if whole { counts.unsent() } else { counts.unsent_requests }),
                 seen: side(main, windows, client.is_some()),
                 phases: phases(index, plan, sums, trial.plan.duration),
                 client: client.as_ref().map(|(played, seen)| details(plan, played, seen, windows, true)),

@@ -20,6 +20,9 @@ pub(crate) struct SessionCounts {
     pub(crate) withheld: u64,
     /// Requests that were due and not sent because no session was free: of an interval, how many more.
     pub(crate) unsent_requests: i64,
+    /// The same of workers whose sessions are all over, for requests that are sent late, and the number of workers with others.
+    pub(crate) overdue: i64,
+    pub(crate) busy: i64,
 }
 
 impl SessionCounts {
@@ -46,7 +49,12 @@ impl SessionCounts {
     pub(crate) fn carried(&self) -> Self {
         let all = |parts: &[Counts]| parts.iter().map(Counts::carry_on).collect();
         let (members, hosts) = (all(&self.members), all(&self.hosts));
-        Self { app: self.app.carry_on(), members, hosts, ..Self::default() }
+        Self { app: self.app.carry_on(), members, hosts, busy: self.busy, ..Self::default() }
+    }
+
+    /// Requests that were due and not sent. Once the sessions of all workers are over, none is due.
+    pub(crate) fn unsent(&self) -> i64 {
+        self.unsent_requests + if self.busy > 0 { self.overdue } else { 0 }
     }
 
     /// Adds what one application of a mix, or one host, counted to `parts`, at its place.
@@ -71,6 +79,8 @@ impl SessionCounts {
         self.unopened += other.unopened;
         self.withheld += other.withheld;
         self.unsent_requests += other.unsent_requests;
+        self.overdue += other.overdue;
+        self.busy += other.busy;
     }
 
     pub(crate) fn clear(&mut self) {
@@ -78,6 +88,7 @@ impl SessionCounts {
         self.members.iter_mut().chain(&mut self.hosts).for_each(Counts::clear);
         self.tcp.clear();
         self.frames.clear();
-        (self.unopened, self.withheld, self.unsent_requests) = (0, 0, 0);
+        (self.unopened, self.withheld) = (0, 0);
+        (self.unsent_requests, self.overdue, self.busy) = (0, 0, 0);
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Opening {
     pub(crate) hops: Vec<ServerHops>,
     /// Reported part of the load.
     told: Told,
-    /// Whether all sessions were opened and are over, before the end: no request waits for one.
+    /// Whether all its sessions were opened and are over, before the end.
     is_through: bool,
     /// Whether the times of requests that wait at the end are counted.
     counted_waiting: bool,
@@ -46,6 +46,8 @@ struct Told {
     unopened: u64,
     withheld: u64,
     unsent_requests: u64,
+    overdue: u64,
+    is_busy: bool,
 }
 
 impl Opening {
@@ -521,24 +523,26 @@ impl Flows {
             if self.stage == Stage::Running {
                 opening.look(&self.apps, at);
             }
-            let unsent_requests = match keeps && opening.is_through {
-                true => 0,
-                false => self.apps.unsent_requests(opening.entry, instant),
-            };
+            let unsent = self.apps.unsent_requests(opening.entry, instant);
+            let is_over = keeps && opening.is_through;
             let now = Told {
                 unopened: opening.clients.missed(at),
                 withheld: opening.clients.totals().withheld,
-                unsent_requests,
+                unsent_requests: if is_over { 0 } else { unsent },
+                overdue: if is_over { unsent } else { 0 },
+                is_busy: keeps && !is_over,
             };
             let is_first =
                 self.stage == Stage::Ended && !std::mem::replace(&mut opening.counted_waiting, true);
-            if is_first && keeps && unsent_requests > 0 {
+            if is_first && now.is_busy {
                 self.apps.count_waiting(opening.entry, instant, &mut sum.app);
             }
             let told = opening.told;
             sum.unopened += now.unopened as i64 - told.unopened as i64;
             sum.withheld += now.withheld - told.withheld;
             sum.unsent_requests += now.unsent_requests as i64 - told.unsent_requests as i64;
+            sum.overdue += now.overdue as i64 - told.overdue as i64;
+            sum.busy += i64::from(now.is_busy) - i64::from(told.is_busy);
             opening.told = now;
         }
     }

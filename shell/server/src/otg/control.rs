@@ -135,7 +135,12 @@ impl Otg {
                 "traffic.flow_transmit: devices speak protocols: start them first (protocol.all)",
             ));
         }
-        self.begin(session, translation, meant, caller).await
+        let begun = self.begin(session, translation, meant, caller).await;
+        if begun.is_err() {
+            // Captures that were on go on.
+            drop(self.settle(session, caller).await);
+        }
+        begun
     }
 
     /// Starts the run that sends; flows that are not meant begin paused.
