@@ -241,7 +241,7 @@ def test_workers_without_a_session_have_no_turns(lab, sessions, cores, late):
 
 
 def test_requests_of_sessions_that_are_over_do_not_wait(lab):
-    """Two sessions of a hundred requests each are over after 1 s of 4; another entry goes on. Without it, too, nothing waits."""
+    """Two sessions of a hundred requests each are over after 1 s of 4, and nothing is due after that."""
     app = {"requests": 100}
     one = simulated(lab, app, duration="4s", open="max", concurrent=2, count=2, request_rate="200/s", late_requests="send").ok().json
     assert (one["sessions"]["web"]["requests"], one["sessions"]["web"]["unsent_requests"]) == (200, 0), one["sessions"]["web"]
