@@ -7,7 +7,7 @@
 //! does a stream or entry with a criterion that demands loss or failures: that criterion decides.
 
 use profile::Plan;
-use profile::plan::{Comparison, Criterion, SessionEntry};
+use profile::plan::{Comparison, SessionEntry};
 use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SessionResult, SideDetails, SideResult};
 use session::plan::{AppPlan, HttpRequest};
 use std::fmt::Write as _;
